@@ -16,7 +16,8 @@ failed=0
 skipped=0
 
 # expect STATUS TITLE COMMAND...: counts a pass if the command ends with 0 (STATUS 0) or not (STATUS 1).
-expect() {
+expect()
+{
     wanted=$1
     title=$2
     shift 2
@@ -32,18 +33,21 @@ expect() {
     fi
 }
 
-sums_hold() {
+sums_hold()
+{
     (cd "$1" && sha256sum --strict -c SHA256SUMS)
 }
 
 # flip FILE OFFSET: replaces one byte by another.
-flip() {
+flip()
+{
     old=$(od -An -tu1 -j "$2" -N 1 "$1" | tr -d ' ')
     # shellcheck disable=SC2059 # the format is the byte
     printf "\\$(printf '%03o' $((255 - old)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
 }
 
-small_enough() {
+small_enough()
+{
     bytes=$(cat "$data"/* | wc -c)
     [ "$bytes" -lt 8000000 ]
 }

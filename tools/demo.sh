@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The demo: quantises one feed-forward block of a real model in both schemes, multiplies it with the
+# activations that entered it on real text, and compares with the unquantised block.
+#
+#   sh tools/demo.sh [--record] BUILD_DIR
+#
+# Works in BUILD_DIR/demo. The checksums of the output bits must be those of
+# examples/data/minilm/CHECKSUMS; --record writes that file anew. Exit: 0 all as recorded, 1 not, 2 usage.
+# docs/demo.md explains what is printed.
+set -eu
+
+usage()
+{
+    echo 'usage: sh tools/demo.sh [--record] BUILD_DIR' >&2
+    exit 2
+}
+
+fail()
+{
+    echo "demo: $*" >&2
+    exit 1
+}
+
+record=
+if [ "${1:-}" = --record ]; then
+    record=1
+    shift
+fi
+[ $# -eq 1 ] || usage
+build_dir=$1
+
+source_dir=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+data=$source_dir/examples/data/minilm
+recorded=$data/CHECKSUMS
+block=encoder.layer.2
+out=$build_dir/demo
+
+halfbyte=$build_dir/cli/halfbyte
+[ -x "$halfbyte" ] || fail "there is no $halfbyte; 'make demo' builds it"
+mkdir -p "$out"
+
+# show COMMAND...: prints a command as a user would type it, then runs it.
+show()
+{
+    printf '\n$ halfbyte'
+    for word in "$@"; do
+        case $word in
+        "$source_dir"/*) word=${word#"$source_dir"/} ;;
+        esac
+        printf ' %s' "$word"
+    done
+    printf '\n'
+    "$halfbyte" "$@"
+}
+
+# field NAME: the value of a field of the JSON line on standard input, quotes removed.
+field()
+{
+    sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p"
+}
+
+# multiply SCHEME SCALES LAYER: one product; prints a row of the table and adds its checksum to $out/CHECKSUMS.
+# SCALES is how the activations are quantised to e4m3: one scale for all, or one per token and 128 channels.
+multiply()
+{
+    scheme=$1
+    layer=$3
+    weights=$block.$layer.dense
+    "$halfbyte" gemm --weights "$out/ffn-$scheme.safetensors" --tensor "$weights.weight" \
+        --bias "$weights.bias" --activations "$data/x_$layer.npy" --a-scale "$2" \
+        --reference "$data/ffn.safetensors" --output "$out/$layer-$scheme.npy" --json >"$out/gemm.json" ||
+        fail "the product of $weights in scheme $scheme failed"
+
+    checksum=$(field checksum <"$out/gemm.json")
+    [ -n "$checksum" ] || fail "halfbyte gemm printed no checksum: $(cat "$out/gemm.json")"
+    shape="$(field m <"$out/gemm.json") x $(field n <"$out/gemm.json") x $(field k <"$out/gemm.json")"
+    printf '%-10s  %-12s  %-16s  %12s  %13s  %7s  %s\n' "$scheme" "$layer" "$shape" \
+        "$(field relative_rms <"$out/gemm.json")" "$(field max_error <"$out/gemm.json")" \
+        "$(field sqnr_db <"$out/gemm.json")" "$checksum"
+    echo "$scheme $layer $checksum" >>"$out/CHECKSUMS"
+}
+
+cat <<'END'
+A real layer: the feed-forward block of layer 2 of all-MiniLM-L6-v2 (a sentence-embedding model), and
+the activations that entered it on 37 English sentences (410 tokens).
+END
+show inspect "$data/ffn.safetensors"
+
+for scheme in w4afp8 fp8-block; do
+    show quantize "$data/ffn.safetensors" -o "$out/ffn-$scheme.safetensors" --scheme "$scheme"
+done
+show inspect "$out/ffn-w4afp8.safetensors"
+
+cat <<'END'
+
+Products with the quantised weights, compared with the unquantised weights and activations in double
+precision (SQNR in dB, higher is better):
+
+scheme      layer         m x n x k         relative RMS  largest error     SQNR  checksum of the output bits
+END
+: >"$out/CHECKSUMS"
+for layer in intermediate output; do
+    multiply w4afp8 tensor "$layer"
+    multiply fp8-block 1x128 "$layer"
+done
+
+if [ -n "$record" ]; then
+    cp "$out/CHECKSUMS" "$recorded"
+    printf '\nWritten: %s\n' "$recorded"
+    exit 0
+fi
+[ -f "$recorded" ] || fail "no recorded checksums in $recorded; --record makes them"
+if ! diff "$recorded" "$out/CHECKSUMS" >"$out/checksums.diff"; then
+    cat "$out/checksums.diff"
+    fail "the output bits are not the recorded ones (< recorded, > now): please report this with your CPU and compiler"
+fi
+
+cat <<END
+
+All $(wc -l <"$out/CHECKSUMS" | tr -d ' ') checksums are the recorded ones: these are the bits that every executor must give, the GPU kernels
+included, whatever the CPU, the compiler and the number of threads.
+
+Next:
+  $halfbyte quantize YOUR.safetensors -o OUT.safetensors --scheme w4afp8   your own model's weights
+  $halfbyte help gemm          one product: grouped, other scale modes, your activations
+  make test                    check the build against vectors read off an H200
+  docs/demo.md                 what the figures above mean
+END
