@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A thin front for CMake. `make` alone prints the targets; each takes its text from the comment behind its name.
+# A thin front for CMake. `make` alone prints the targets; each takes its text from the comment
+# behind its name.
 #
 #   CC=clang make test      another compiler (in a fresh build folder)
 #   make install PREFIX=/usr/local DESTDIR=/tmp/stage
@@ -86,11 +87,11 @@ fuzz: ## run each fuzzer for FUZZ_SECONDS (default 60)
 	@sh tools/run_fuzzers.sh build-fuzz $(FUZZ_SECONDS)
 
 gpu-test: ## compare the GPU kernels with the CPU model (needs a Hopper GPU)
-	@echo 'gpu-test: needs a Hopper GPU (sm_90a); this version has no GPU kernels yet, so nothing was tested.' >&2
+	@echo 'gpu-test: needs a Hopper GPU (sm_90a); this version has no GPU kernels yet, so nothing ran.' >&2
 	@exit 1
 
 bench: ## measure the GPU kernels (needs a Hopper GPU)
-	@echo 'bench: needs a Hopper GPU (sm_90a); this version has no GPU kernels yet, so nothing was measured.' >&2
+	@echo 'bench: needs a Hopper GPU (sm_90a); this version has no GPU kernels yet, so nothing ran.' >&2
 	@echo 'The CPU model is measured by: make bench-cpu' >&2
 	@exit 1
 

@@ -12,11 +12,12 @@ set(HALFBYTE_WARNINGS
     -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla
     -Wimplicit-fallthrough)
 
-# The result is defined operation by operation: a compiler that fuses or reorders them changes the bits.
+# The result is defined operation by operation: a compiler that fuses or reorders them changes the
+# bits.
 set(HALFBYTE_FP_FLAGS -ffp-contract=off -fno-fast-math)
 
 if("${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_RELEASE}" MATCHES "-Ofast|-ffast-math|-funsafe-math")
-    message(FATAL_ERROR "halfbyte defines its results bit by bit; fast-math flags would change them")
+    message(FATAL_ERROR "halfbyte defines its results bit by bit; fast-math would change them")
 endif()
 
 set(HALFBYTE_SANITIZE_FLAGS "")
@@ -31,7 +32,8 @@ if(HALFBYTE_SANITIZE)
         -fsanitize=${HALFBYTE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
 endif()
 
-# halfbyte_set_flags(<target>...) applies all of it to targets of this project; nothing of it reaches their users.
+# halfbyte_set_flags(<target>...) applies all of it to targets of this project; nothing of it
+# reaches their users.
 function(halfbyte_set_flags)
     foreach(target IN LISTS ARGN)
         target_compile_options(${target} PRIVATE

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The version stands in the public header alone; everything else reads it there.
 
-# halfbyte_read_version(<header>) sets HALFBYTE_VERSION (major.minor.patch) and HALFBYTE_API_VERSION (the number in the
-# SONAME) in the caller's scope, and makes the build configure itself anew when the header changes.
+# halfbyte_read_version(<header>) sets HALFBYTE_VERSION (major.minor.patch) and HALFBYTE_API_VERSION
+# (the number in the SONAME) in the caller's scope, and makes the build configure itself anew when
+# the header changes.
 function(halfbyte_read_version header)
-    if(NOT EXISTS "${header}")
-        set(HALFBYTE_VERSION 0.0.0 PARENT_SCOPE)
-        set(HALFBYTE_API_VERSION 0 PARENT_SCOPE)
-        return()
-    endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
-    file(STRINGS "${header}" lines REGEX "^#define HALFBYTE_(VERSION_(MAJOR|MINOR|PATCH)|API_VERSION) ")
+    file(STRINGS "${header}" lines REGEX "^#define HALFBYTE_(API_)?VERSION")
     foreach(name IN ITEMS VERSION_MAJOR VERSION_MINOR VERSION_PATCH API_VERSION)
         set(value "")
         foreach(line IN LISTS lines)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs CTest in a build folder and closes with a line that scripts can count on, `N passed, N failed` (and `, N skipped`).
+# Runs CTest in a build folder and closes with a line that scripts can count on, `N passed, N
+# failed` (and `, N skipped`).
 #
 #   sh tools/run_tests.sh BUILD [ctest option]...
 #
@@ -13,9 +14,11 @@ report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 
 status=0
-ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit "$report" "$@" || status=$?
+ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit "$report" "$@" ||
+    status=$?
 
-# The head of the report: <testsuite name=".." tests="12" failures="1" disabled="0" skipped="2" ...>, over several lines.
+# The head of the report: <testsuite name=".." tests="12" failures="1" disabled="0" skipped="2"
+# ...>, over several lines.
 count()
 {
     sed -n "s/^.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$report" | head -n 1

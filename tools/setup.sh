@@ -4,8 +4,9 @@
 #
 #   sh tools/setup.sh build|test|lint|clang ...
 #
-# A package counts as there when what it brings is there, wherever that came from; without apt-get the missing things are
-# named and the script fails. docs/dependencies.md says what each package is for.
+# A package counts as there when what it brings is there, wherever that came from; without apt-get
+# the missing things are named and the script fails. docs/dependencies.md says what each package is
+# for.
 set -eu
 
 missing=

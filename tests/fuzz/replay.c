@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a fuzz target over every file of the folders and files named on the command line, so that past findings stay fixed
- * in builds without a fuzzer. Fails when it found no input at all.
+ * Runs a fuzz target over every file of the folders and files named on the command line, so that
+ * past findings stay fixed in builds without a fuzzer. Fails when it found no input at all.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The fuzz target sees a heap block of exactly the input's size, so that a sanitizer notices a read past its end. */
+/* The target sees a heap block of exactly the input's size: a sanitizer notices a read past it. */
 static int replay_file(const char *path)
 {
     FILE *file = fopen(path, "rb");

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# Removes the files that MANIFEST lists, below DESTDIR if that is set, then the folders that were
+# ours alone.
+if(NOT EXISTS "${MANIFEST}")
+    message(FATAL_ERROR "nothing to uninstall: ${MANIFEST} does not exist")
+endif()
+file(STRINGS "${MANIFEST}" files)
+foreach(file IN LISTS files)
+    set(path "$ENV{DESTDIR}${file}")
+    if(EXISTS "${path}" OR IS_SYMLINK "${path}")
+        message(STATUS "Removing: ${path}")
+        file(REMOVE "${path}")
+        cmake_path(GET path PARENT_PATH folder)
+        cmake_path(GET folder FILENAME name)
+        file(GLOB left "${folder}/*")
+        if(name STREQUAL "halfbyte" AND NOT left)
+            file(REMOVE_RECURSE "${folder}")
+        endif()
+    else()
+        message(STATUS "Not there: ${path}")
+    endif()
+endforeach()
