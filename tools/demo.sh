@@ -6,7 +6,8 @@
 #   sh tools/demo.sh [--record] BUILD_DIR
 #
 # Works in BUILD_DIR/demo. The checksums of the output bits must be those of
-# examples/data/minilm/CHECKSUMS; --record writes that file anew. Exit: 0 all as recorded, 1 not, 2 usage.
+# examples/data/minilm/CHECKSUMS; --record writes that file anew. Exit: 0 all as recorded, 1 not,
+# 2 usage.
 # docs/demo.md explains what is printed.
 set -eu
 
@@ -60,8 +61,9 @@ field()
     sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p"
 }
 
-# multiply SCHEME SCALES LAYER: one product; prints a row of the table and adds its checksum to $out/CHECKSUMS.
-# SCALES is how the activations are quantised to e4m3: one scale for all, or one per token and 128 channels.
+# multiply SCHEME SCALES LAYER: one product; prints a row of the table and adds its checksum to
+# $out/CHECKSUMS. SCALES is how the activations are quantised to e4m3: one scale for all, or one per
+# token and 128 channels.
 multiply()
 {
     scheme=$1
@@ -69,12 +71,14 @@ multiply()
     weights=$block.$layer.dense
     "$halfbyte" gemm --weights "$out/ffn-$scheme.safetensors" --tensor "$weights.weight" \
         --bias "$weights.bias" --activations "$data/x_$layer.npy" --a-scale "$2" \
-        --reference "$data/ffn.safetensors" --output "$out/$layer-$scheme.npy" --json >"$out/gemm.json" ||
+        --reference "$data/ffn.safetensors" --output "$out/$layer-$scheme.npy" \
+        --json >"$out/gemm.json" ||
         fail "the product of $weights in scheme $scheme failed"
 
     checksum=$(field checksum <"$out/gemm.json")
     [ -n "$checksum" ] || fail "halfbyte gemm printed no checksum: $(cat "$out/gemm.json")"
-    shape="$(field m <"$out/gemm.json") x $(field n <"$out/gemm.json") x $(field k <"$out/gemm.json")"
+    shape="$(field m <"$out/gemm.json") x $(field n <"$out/gemm.json")"
+    shape="$shape x $(field k <"$out/gemm.json")"
     printf '%-10s  %-12s  %-16s  %12s  %13s  %7s  %s\n' "$scheme" "$layer" "$shape" \
         "$(field relative_rms <"$out/gemm.json")" "$(field max_error <"$out/gemm.json")" \
         "$(field sqnr_db <"$out/gemm.json")" "$checksum"
@@ -82,8 +86,8 @@ multiply()
 }
 
 cat <<'END'
-A real layer: the feed-forward block of layer 2 of all-MiniLM-L6-v2 (a sentence-embedding model), and
-the activations that entered it on 37 English sentences (410 tokens).
+A real layer: the feed-forward block of layer 2 of all-MiniLM-L6-v2 (a sentence-embedding model),
+and the activations that entered it on 37 English sentences (410 tokens).
 END
 show inspect "$data/ffn.safetensors"
 
@@ -97,7 +101,7 @@ cat <<'END'
 Products with the quantised weights, compared with the unquantised weights and activations in double
 precision (SQNR in dB, higher is better):
 
-scheme      layer         m x n x k         relative RMS  largest error     SQNR  checksum of the output bits
+scheme      layer         m x n x k         relative RMS  largest error     SQNR  checksum of bits
 END
 : >"$out/CHECKSUMS"
 for layer in intermediate output; do
@@ -113,17 +117,19 @@ fi
 [ -f "$recorded" ] || fail "no recorded checksums in $recorded; --record makes them"
 if ! diff "$recorded" "$out/CHECKSUMS" >"$out/checksums.diff"; then
     cat "$out/checksums.diff"
-    fail "the output bits are not the recorded ones (< recorded, > now): please report this with your CPU and compiler"
+    fail "the output bits are not the recorded ones (< recorded, > now);" \
+        "please report this with your CPU and compiler"
 fi
 
+count=$(wc -l <"$out/CHECKSUMS" | tr -d ' ')
 cat <<END
 
-All $(wc -l <"$out/CHECKSUMS" | tr -d ' ') checksums are the recorded ones: these are the bits that every executor must give, the GPU kernels
-included, whatever the CPU, the compiler and the number of threads.
+All $count checksums are the recorded ones. These are the bits that every executor must give, the
+GPU kernels included, whatever the CPU, the compiler and the number of threads.
 
 Next:
-  $halfbyte quantize YOUR.safetensors -o OUT.safetensors --scheme w4afp8   your own model's weights
-  $halfbyte help gemm          one product: grouped, other scale modes, your activations
-  make test                    check the build against vectors read off an H200
-  docs/demo.md                 what the figures above mean
+  quantise your own weights:   $halfbyte quantize IN.safetensors -o OUT.safetensors --scheme w4afp8
+  multiply them, grouped too:  $halfbyte help gemm
+  test against an H200's bits: make test
+  read what the figures mean:  docs/demo.md
 END

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make or check the demo data: one feed-forward block of a sentence-embedding model.
 
-    tools/make_demo_data.py --check                 compare the committed files (standard library only)
+    tools/make_demo_data.py --check                 check the committed files (standard library)
     tools/make_demo_data.py --model DIR --out DIR   make them anew
 
 Making needs Python 3.9 or newer, numpy (2.4.6 was used) and the model's folder, for example:
@@ -83,7 +83,7 @@ def read_npy_header(path):
 
 
 def write_safetensors(path, tensors):
-    """tensors: name -> (shape, fp32 little-endian bytes). Data in the order given, header padded."""
+    """tensors: name -> (shape, fp32 little-endian bytes). Data in the order given."""
     header, offset = {"__metadata__": {"format": "pt"}}, 0
     for name, (shape, data) in tensors.items():
         end = offset + len(data)

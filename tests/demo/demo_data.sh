@@ -15,7 +15,8 @@ passed=0
 failed=0
 skipped=0
 
-# expect STATUS TITLE COMMAND...: counts a pass if the command ends with 0 (STATUS 0) or not (STATUS 1).
+# expect STATUS TITLE COMMAND...: counts a pass if the command ends with 0 (STATUS 0) or not
+# (STATUS 1).
 expect()
 {
     wanted=$1
@@ -68,7 +69,7 @@ for name in ffn.safetensors x_intermediate.npy x_output.npy text.txt; do
     flip "copy/$name" 1000
     expect 1 "a flipped byte of $name is noticed" sums_hold copy
     if command -v python3 >/dev/null 2>&1; then
-        expect 1 "a flipped byte of $name is noticed by --check" python3 "$maker" --check --data copy
+        expect 1 "--check notices a flipped byte of $name" python3 "$maker" --check --data copy
     else
         skipped=$((skipped + 1))
     fi
