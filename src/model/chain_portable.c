@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The chain in plain C, one column at a time: int32 arithmetic, no assumption beyond IEEE fp32.
- * It follows tensor_core.c step by step and leaves out what e4m3 cannot do.
+ * The chain in plain C: the steps of tensor_core.c for 32 columns side by side, in loops that
+ * compilers turn into whatever vectors the machine has.  It leaves out what e4m3 cannot do.
  */
+#include <stdbool.h>
+
 #include "format/bits.h"
 #include "model/chain.h"
 #include "model/chain_variants.h"
 
 enum {
-    ALIGNED_BITS = 13,       /* fraction bits below emax that a term keeps; also of the result */
-    C_BITS = 23,             /* fraction bits of the accumulator */
-    LEAST_EXPONENT = -12,    /* of a nonzero product */
-    C_WIDTH = 24,            /* bits of its significand: a right shift by that leaves nothing */
+    ALIGNED_BITS = 13,     /* fraction bits below emax that a term keeps; also of the result */
+    C_BITS = 23,           /* fraction bits of the accumulator */
+    C_WIDTH = 24,          /* bits of its significand: a right shift by that leaves nothing */
+    C_SPECIAL = 128,       /* its exponent field less the bias, for infinity and NaN */
+    LEAST_EXPONENT = -12,  /* of a nonzero product */
 };
+
+#define CUT_MASK (~0x3ffu) /* a result has 13 of the 23 mantissa bits */
 
 /* 2^exponent, for the exponent of a normal fp32 number. */
 static float power_of_two(int exponent)
 {
     return float_from_bits((uint32_t)(exponent + 127) << 23);
+}
+
+/* The exponent field less the bias; -127 for a zero or subnormal accumulator. */
+static int accumulator_exponent(uint32_t c)
+{
+    return (int)(c >> C_BITS & 0xff) - 127;
 }
 
 /* Returns 1 for a NaN, which decodes as a zero. */
@@ -68,59 +79,86 @@ static void decode_panel(const uint8_t *codes, ptrdiff_t ld, int n, int k, chain
 }
 
 /* Step 4 without c: the largest exponent of a nonzero product, below LEAST_EXPONENT if none. */
-static int products_emax(const chain_row *row, const chain_panel *panel, int first_k, int column)
+static void products_emax(const chain_row *row, const chain_panel *panel, int first_k,
+                          int8_t emax[CHAIN_COLUMNS])
 {
-    int emax = 2 * CHAIN_ZERO;
+    for (int column = 0; column < CHAIN_COLUMNS; column++)
+        emax[column] = 2 * CHAIN_ZERO;
     for (int k = first_k; k < first_k + CHAIN_BLOCK_K; k++) {
-        const int exponent = row->exponent[k] + panel->exponent[k][column];
-        emax = exponent > emax ? exponent : emax;
+        const int8_t a = row->exponent[k];
+        for (int column = 0; column < CHAIN_COLUMNS; column++) {
+            const int8_t exponent = (int8_t)(a + panel->exponent[k][column]);
+            emax[column] = exponent > emax[column] ? exponent : emax[column];
+        }
     }
-    return emax;
 }
 
 /*
- * Steps 5 and 6 without c.  A product is exact in fp32 and below 2^18; the conversion to an
- * integer truncates its magnitude.  Above 2^31 the scale is held: nothing is left of a product.
+ * Steps 5 and 6 without c.  A product is exact in fp32 and scaled by a power of two; the
+ * conversion to an integer truncates its magnitude, which is below 2^15.
  */
-static int32_t products_sum(const chain_row *row, const chain_panel *panel, int first_k,
-                            int column, int emax)
+static void products_add(const chain_row *row, const chain_panel *panel, int first_k,
+                         const float scale[CHAIN_COLUMNS], int32_t sum[CHAIN_COLUMNS])
 {
-    const float scale = power_of_two(ALIGNED_BITS - (emax < 32 ? emax : 32));
-    int32_t sum = 0;
     for (int k = first_k; k < first_k + CHAIN_BLOCK_K; k++) {
-        sum += (int32_t)(row->value[k] * panel->value[k][column] * scale);
+        const float a = row->value[k];
+        for (int column = 0; column < CHAIN_COLUMNS; column++)
+            sum[column] += (int32_t)(a * panel->value[k][column] * scale[column]);
     }
-    return sum;
 }
 
-/* Step 7: sum * 2^(emax - 13), cut to 13 fraction bits; emax >= -12, so no result is subnormal. */
+/* Step 5 for c.  Below 2^-126 nothing is left of it beside emax >= -12, as of c = 0. */
+static int32_t accumulator_term(uint32_t c, int emax)
+{
+    const int shift = C_BITS - ALIGNED_BITS + emax - accumulator_exponent(c);
+    const uint32_t significand = (c & FLOAT_BITS_MANTISSA) | FLOAT_BITS_HIDDEN;
+    const int32_t magnitude = shift < C_WIDTH ? (int32_t)(significand >> shift) : 0;
+    return c & FLOAT_BITS_SIGN ? -magnitude : magnitude;
+}
+
+/*
+ * Step 7: sum * 2^(emax - 13), cut to 13 fraction bits.  No result is subnormal, as emax >= -12;
+ * the last product is exact, or infinity from 2^128 on.
+ */
 static float result_float(int32_t sum, int emax)
 {
-    const float exact = (float)sum; /* |sum| < 2^20 */
-    const float cut = float_from_bits(bits_from_float(exact) & ~0x3ffu);
-    return cut * power_of_two(emax - ALIGNED_BITS); /* exact, or infinity from 2^128 on */
+    const float exact = (float)sum; /* |sum| < 33 * 2^15 */
+    return float_from_bits(bits_from_float(exact) & CUT_MASK) * power_of_two(emax - ALIGNED_BITS);
 }
 
-static float column_block(const chain_row *row, const chain_panel *panel, int first_k, int column,
-                          float accumulator)
+/* The result where products do not count: none but zeros, or an infinite or NaN c. */
+static float accumulator_cut(uint32_t c)
 {
-    const uint32_t c = bits_from_float(accumulator);
-    const int c_field = (int)(c >> C_BITS) & 0xff;
-    const int emax_products = products_emax(row, panel, first_k, column);
+    if (bits_is_nan(c))
+        return float_from_bits(FLOAT_BITS_NAN);
+    return float_from_bits(c & CUT_MASK) + 0.0f; /* -0 becomes +0 */
+}
 
-    if (c_field == 0xff) { /* infinity stays, NaN becomes canonical */
-        return float_from_bits(c & FLOAT_BITS_MANTISSA ? FLOAT_BITS_NAN : c);
+static void block_run(const chain_row *row, const chain_panel *panel, int first_k,
+                      float partial[CHAIN_COLUMNS])
+{
+    int8_t emax_products[CHAIN_COLUMNS];
+    int emax[CHAIN_COLUMNS];
+    float scale[CHAIN_COLUMNS];
+    int32_t sum[CHAIN_COLUMNS];
+
+    products_emax(row, panel, first_k, emax_products);
+    for (int column = 0; column < CHAIN_COLUMNS; column++) {
+        const uint32_t c = bits_from_float(partial[column]);
+        const int c_exponent = accumulator_exponent(c);
+        emax[column] = emax_products[column] > c_exponent ? emax_products[column] : c_exponent;
+        emax[column] = emax[column] > LEAST_EXPONENT ? emax[column] : LEAST_EXPONENT;
+        scale[column] = power_of_two(ALIGNED_BITS - emax[column]);
+        sum[column] = accumulator_term(c, emax[column]);
     }
-    if (emax_products < LEAST_EXPONENT) { /* only c: its low 10 bits go, a zero becomes +0 */
-        return float_from_bits(c & ~0x3ffu) + 0.0f;
+    products_add(row, panel, first_k, scale, sum);
+    for (int column = 0; column < CHAIN_COLUMNS; column++) {
+        const uint32_t c = bits_from_float(partial[column]);
+        const bool counts =
+            emax_products[column] >= LEAST_EXPONENT && accumulator_exponent(c) < C_SPECIAL;
+        partial[column] =
+            counts ? result_float(sum[column], emax[column]) : accumulator_cut(c);
     }
-    /* A c of field 0 is below 2^-126: nothing is left of it beside a product, as of c = 0. */
-    const int emax = emax_products > c_field - 127 ? emax_products : c_field - 127;
-    const int c_shift = C_BITS - ALIGNED_BITS + emax - (c_field - 127);
-    const uint32_t c_significand = (c & FLOAT_BITS_MANTISSA) | FLOAT_BITS_HIDDEN;
-    const int32_t c_term = c_shift < C_WIDTH ? (int32_t)(c_significand >> c_shift) : 0;
-    const int32_t sum = products_sum(row, panel, first_k, column, emax);
-    return result_float(c >> 31 ? sum - c_term : sum + c_term, emax);
 }
 
 static void run(const chain_row *row, const chain_panel *panel, int first_block, int blocks,
@@ -128,10 +166,10 @@ static void run(const chain_row *row, const chain_panel *panel, int first_block,
 {
     for (int block = first_block; block < first_block + blocks; block++) {
         const uint32_t nan = row->nan >> block & 1 ? ~0u : panel->nan[block];
-        for (int column = 0; column < CHAIN_COLUMNS; column++) {
-            partial[column] = nan >> column & 1 ? float_from_bits(FLOAT_BITS_NAN)
-                                                : column_block(row, panel, block * CHAIN_BLOCK_K,
-                                                               column, partial[column]);
+        block_run(row, panel, block * CHAIN_BLOCK_K, partial);
+        for (int column = 0; nan && column < CHAIN_COLUMNS; column++) {
+            if (nan >> column & 1)
+                partial[column] = float_from_bits(FLOAT_BITS_NAN);
         }
     }
 }
