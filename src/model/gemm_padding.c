@@ -20,9 +20,37 @@ static void zero_rows(const halfbyte_problem *problem, const halfbyte_operands *
 }
 
 /*
- * The first row from `row` on that no group owns, and the first owned one after it; groups may stand
- * in any order.  Returns false if all rows up to m are owned.  One pass over the groups moves past at
- * least one of them, so the cost is quadratic only for groups that are stored in descending order.
+ * Zeroes the gaps between groups that stand in ascending order; one pass.  Returns false, having
+ * written nothing, if they do not.
+ */
+static bool zero_gaps_ascending(const halfbyte_problem *problem, const halfbyte_operands *operands)
+{
+    group_rows rows;
+    for (int writes = 0; writes < 2; writes++) {
+        group_cursor cursor = group_cursor_begin(problem, operands);
+        int64_t row = 0;
+        while (group_cursor_next(&cursor, &rows)) {
+            if (rows.start == rows.end) {
+                continue;
+            }
+            if (rows.start < row) {
+                return false;
+            }
+            if (writes) {
+                zero_rows(problem, operands, 0, row, rows.start);
+            }
+            row = rows.end;
+        }
+        if (writes) {
+            zero_rows(problem, operands, 0, row, operands->m);
+        }
+    }
+    return true;
+}
+
+/*
+ * The first row from `row` on that no group owns, and the first owned one after it, for groups in any
+ * order.  Returns false if all rows up to m are owned.
  */
 static bool next_gap(const halfbyte_problem *problem, const halfbyte_operands *operands,
                      int64_t row, int64_t *gap_start, int64_t *gap_end)
@@ -48,10 +76,14 @@ static bool next_gap(const halfbyte_problem *problem, const halfbyte_operands *o
     return row < operands->m;
 }
 
+/* Ascending groups are the rule; for others the cost is quadratic in their number. */
 static void zero_gaps(const halfbyte_problem *problem, const halfbyte_operands *operands)
 {
     int64_t start;
     int64_t end = 0;
+    if (zero_gaps_ascending(problem, operands)) {
+        return;
+    }
     while (next_gap(problem, operands, end, &start, &end)) {
         zero_rows(problem, operands, 0, start, end);
     }
