@@ -7,8 +7,8 @@
  *
  * Read: format versions 1.0, 2.0 and 3.0; types b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8, little-endian
  * (descr "<f4", or "|u1" for one byte an element); C order (Fortran order only where it is the
- * same: at most one dimension). Refused by name: big-endian, structured, object, text, complex and time
- * types, Fortran order of matrices. The header must be the dict that numpy writes: keys descr,
+ * same: at most one dimension). Refused by name: big-endian, structured, object, text, complex and
+ * time types, Fortran order of matrices. The header must be the dict that numpy writes: keys descr,
  * fortran_order and shape, each once, a final newline; at most NPY_MAX_HEADER_BYTES long. The data
  * must be exactly as long as the header says.
  *

@@ -27,7 +27,8 @@ typedef struct safetensors_writer safetensors_writer;
 
 io_status safetensors_writer_create(safetensors_writer **writer, io_error *error);
 
-/* Strings are copied and must be UTF-8. A key may be given once. Before begin only. */
+/* Strings are copied and must be UTF-8; a key may be given once (checked in begin). Before begin
+ * only. */
 io_status safetensors_writer_add_metadata(safetensors_writer *writer, const char *key,
                                           const char *value, io_error *error);
 
