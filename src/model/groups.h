@@ -34,8 +34,8 @@ typedef struct group_cursor {
 } group_cursor;
 
 /* Value `index` of an int32 or int64 array; stride in elements, 0 = 1. */
-static inline int64_t group_index_read(halfbyte_index_type type, const void *values,
-                                       int64_t stride, int64_t index)
+static inline int64_t group_index_read(halfbyte_index_type type, const void *values, int64_t stride,
+                                       int64_t index)
 {
     const int64_t at = index * (stride == 0 ? 1 : stride);
     return type == HALFBYTE_INDEX_INT64 ? ((const int64_t *)values)[at]

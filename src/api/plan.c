@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/plan.h"
+
+#include <stdlib.h>
+
+#include "api/error.h"
+#include "api/problem.h"
+#include "api/struct_copy.h"
+
+halfbyte_status halfbyte_plan_create(halfbyte_plan **plan, const halfbyte_problem *problem,
+                                     halfbyte_device *device)
+{
+    CHECK_ARGUMENT(plan != NULL, "plan = NULL: must point to where the plan is stored");
+    CHECK_ARGUMENT(device != NULL, "device = NULL: must be an open device");
+    halfbyte_problem copy;
+    CHECK_STATUS(struct_copy(&copy, problem, "problem", halfbyte_problem));
+    CHECK_STATUS(problem_check(&copy, device->profile));
+    problem_resolve(&copy, device->profile);
+
+    halfbyte_plan *made = malloc(sizeof *made);
+    CHECK(made != NULL, HALFBYTE_ERR_OUT_OF_MEMORY, "out of memory making a plan (%zu bytes)",
+          sizeof *made);
+    made->problem = copy;
+    made->device = device;
+    made->workspace_bytes = 0;
+    *plan = made;
+    return HALFBYTE_SUCCESS;
+}
+
+void halfbyte_plan_destroy(halfbyte_plan *plan)
+{
+    free(plan);
+}
+
+size_t halfbyte_plan_workspace_bytes(const halfbyte_plan *plan)
+{
+    return plan == NULL ? 0 : plan->workspace_bytes;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a plan.  Immutable once it is made. */
+#ifndef HALFBYTE_API_PLAN_H
+#define HALFBYTE_API_PLAN_H
+
+#include "api/device.h"
+#include "halfbyte.h"
+
+struct halfbyte_plan {
+    halfbyte_problem problem; /* valid, defaults resolved: see problem_resolve() */
+    const halfbyte_device *device;
+    size_t workspace_bytes; /* the CPU model needs none */
+};
+
+#endif
