@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
-#include "float_formats.h"
+#include "format/fp8.h"
+#include "format/half.h"
+#include "reference.h"
 
 static uint64_t compared, mismatches;
 
