@@ -122,14 +122,14 @@ static inline uint8_t e4m3_encode_flat(float value)
 static inline void piece_to_e4m3(uint8_t q[PIECE], const float x[PIECE], float scale)
 {
     for (int i = 0; i < PIECE; i++) {
-        q[i] = e4m3_encode_flat(x[i] / scale); /* every NaN becomes 0x7f: no need to make it canonical */
+        q[i] = e4m3_encode_flat(x[i] / scale); /* any NaN will do: all become 0x7f */
     }
 }
 
 /*
  * q = div_rn(x, scale) to the nearest integer, ties to even, clamped to -7..7; two to a byte.  x is
- * finite and scale neither 0 nor NaN.  Clamping first is the same, and then adding 1.5 * 2^23, whose
- * last bit is worth 1, rounds and leaves q in two's complement in the low bits.
+ * finite and scale neither 0 nor NaN.  Clamping first is the same, and then adding 1.5 * 2^23,
+ * whose last bit is worth 1, rounds and leaves q in two's complement in the low bits.
  */
 static inline void piece_to_int4(uint8_t q[PIECE / 2], const float x[PIECE], float scale)
 {

@@ -21,19 +21,14 @@ typedef struct weight_job {
     atomic_int_least64_t first_bad; /* lowest task with a fault so far */
 } weight_job;
 
-/* Chunks [begin, end) of a row, 128 columns each, share their scales with no other chunks. */
-typedef struct chunk_range {
-    int64_t begin, end;
-} chunk_range;
-
-/* The scales of one chunk of one row, of each 32 columns (several alike if groups are larger). */
-typedef struct chunk_scales {
-    float piece[PIECE_PER_BLOCK];
-} chunk_scales;
-
 static int64_t minimum(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+static int32_t maximum(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
 }
 
 static int64_t chunks_of(int64_t k)
@@ -119,100 +114,313 @@ static quantize_fault_kind scale_judge(const halfbyte_weight_quantization *a, in
 
 /* ---- int4 ------------------------------------------------------------------------------------ */
 
-/* Columns of a weight group. */
-static int64_t group_columns(const halfbyte_weight_quantization *a)
+/* Scales of a chunk of one row, by 32 columns; groups of 64 and 128 have equal neighbours. */
+typedef struct chunk_amax {
+    int32_t piece[PIECE_PER_BLOCK];
+} chunk_amax;
+
+/* 32-column pieces to a weight group inside a chunk: 1, 2 or 4. */
+static int pieces_per_group(const halfbyte_weight_quantization *a)
 {
-    return a->weight_group_size != 0 ? a->weight_group_size : a->k;
+    return (int)(a->weight_group_size / PIECE);
 }
 
-/*
- * The largest magnitude of the weight group that begins at `column` of a row.  x holds the chunk of
- * that column when groups lie inside chunks, else it is scratch.
- */
-static int32_t int4_group_amax(const halfbyte_weight_quantization *a, int64_t group, int64_t row,
-                               int64_t column, float x[PIECE_CHUNK])
+/* The largest magnitude of each weight group in a chunk, under each of its pieces. */
+static chunk_amax int4_chunk_amax(const halfbyte_weight_quantization *a, const float x[PIECE_CHUNK])
 {
-    int32_t amax = 0;
+    const int width = pieces_per_group(a);
+    chunk_amax amax;
 
-    if (a->weight_group_size != 0) {
-        const int64_t begin = column % PIECE_CHUNK;
-        for (int64_t i = begin; i < begin + a->weight_group_size; i += PIECE) {
-            const int32_t piece = piece_amax(x + i);
-            amax = piece > amax ? piece : amax;
-        }
-        return amax;
+    for (int i = 0; i < PIECE_PER_BLOCK; i++) {
+        amax.piece[i] = piece_amax(x + i * PIECE);
     }
-    for (int64_t chunk = 0; chunk < chunks_of(a->k); chunk++) {
-        chunk_load_at(x, a, group, row, chunk);
-        for (int i = 0; i < PIECE_CHUNK; i += PIECE) {
-            const int32_t piece = piece_amax(x + i);
-            amax = piece > amax ? piece : amax;
+    for (int i = 0; i < PIECE_PER_BLOCK; i++) {
+        for (int j = i / width * width; j < (i / width + 1) * width; j++) {
+            amax.piece[i] = maximum(amax.piece[i], amax.piece[j]);
         }
     }
     return amax;
 }
 
-/* The first scale of a row that cannot be, or weight that is not finite; *column says where. */
-static quantize_fault_kind int4_row_judge(const halfbyte_weight_quantization *a, int64_t group,
-                                          int64_t row, int64_t *column, int32_t *amax)
+/* One group for all of k: the largest magnitude of the row. */
+static int32_t row_amax(const halfbyte_weight_quantization *a, int64_t group, int64_t row)
 {
-    const int64_t step = group_columns(a);
     float x[PIECE_CHUNK];
+    int32_t amax = 0;
 
-    for (*column = 0; *column < a->k; *column += step) {
-        if (a->weight_group_size != 0 && *column % PIECE_CHUNK == 0) {
-            chunk_load_at(x, a, group, row, *column / PIECE_CHUNK);
-        }
-        *amax = int4_group_amax(a, group, row, *column, x);
-        const quantize_fault_kind kind = scale_judge(a, *amax);
-        if (kind != QUANTIZE_NO_FAULT) {
-            return kind;
+    for (int64_t chunk = 0; chunk < chunks_of(a->k); chunk++) {
+        chunk_load_at(x, a, group, row, chunk);
+        for (int i = 0; i < PIECE_CHUNK; i += PIECE) {
+            amax = maximum(amax, piece_amax(x + i));
         }
     }
-    return QUANTIZE_NO_FAULT;
+    return amax;
 }
 
-/* Stores count values; a scale of 0 stands for 32 zeros. */
+/* The first scale of a row that cannot be (NOT_FINITE too); found.column says where. */
+static quantize_fault int4_row_judge(const halfbyte_weight_quantization *a, int64_t group,
+                                     int64_t row)
+{
+    quantize_fault found = {.kind = QUANTIZE_NO_FAULT, .group = group, .row = row};
+    float x[PIECE_CHUNK];
+
+    if (a->weight_group_size == 0) {
+        const int32_t amax = row_amax(a, group, row);
+        found.kind = scale_judge(a, amax);
+        found.magnitude = float_from_bits((uint32_t)amax);
+        return found;
+    }
+    for (int64_t chunk = 0; chunk < chunks_of(a->k); chunk++) {
+        chunk_load_at(x, a, group, row, chunk);
+        const chunk_amax amax = int4_chunk_amax(a, x);
+        for (int i = 0; i < PIECE_PER_BLOCK; i += pieces_per_group(a)) {
+            found.kind = scale_judge(a, amax.piece[i]); /* beyond k all is zero: no fault */
+            if (found.kind != QUANTIZE_NO_FAULT) {
+                found.column = chunk * PIECE_CHUNK + i * PIECE;
+                found.magnitude = float_from_bits((uint32_t)amax.piece[i]);
+                return found;
+            }
+        }
+    }
+    return found;
+}
+
+/* Stores count values; a scale of 0 stands for zeros alone. */
 static void int4_chunk_store(uint8_t *dst, const float x[PIECE_CHUNK], int64_t count,
-                             const chunk_scales *scales)
+                             const float scales[PIECE_PER_BLOCK])
 {
     uint8_t q[PIECE_CHUNK / 2];
 
     for (int i = 0; i < PIECE_PER_BLOCK; i++) {
         uint8_t *piece = q + i * (PIECE / 2);
-        if (scales->piece[i] == 0.0f) {
+        if (scales[i] == 0.0f) {
             memset(piece, 0, PIECE / 2);
         } else {
-            piece_to_int4(piece, x + i * PIECE, scales->piece[i]);
+            piece_to_int4(piece, x + i * PIECE, scales[i]);
         }
     }
-    memcpy(dst, q, (size_t)((count + 1) / 2));
+    memcpy(dst, q, (size_t)((count + 1) / 2)); /* beyond k, x and so the nibble are zero */
 }
 
 static void int4_row_store(const halfbyte_weight_quantization *a, int64_t group, int64_t row)
 {
-    const int64_t step = group_columns(a);
     uint8_t *dst = int4_row_at(a, group, row);
-    chunk_scales scales = {{0}};
-    float x[PIECE_CHUNK];
+    float scales[PIECE_PER_BLOCK] = {0}, x[PIECE_CHUNK];
 
+    if (a->weight_group_size == 0 && a->k > 0) {
+        const float scale = scale_rounded(a, row_amax(a, group, row));
+        scale_write(a, scale_index(a, group, row, 0), scale);
+        for (int i = 0; i < PIECE_PER_BLOCK; i++) {
+            scales[i] = scale;
+        }
+    }
     for (int64_t chunk = 0; chunk < chunks_of(a->k); chunk++) {
-        const int64_t begin = chunk * PIECE_CHUNK, count = chunk_count(chunk, a->k);
+        const int64_t begin = chunk * PIECE_CHUNK;
         chunk_load_at(x, a, group, row, chunk);
-        for (int i = 0; i < PIECE_PER_BLOCK && begin + i * PIECE < a->k; i++) {
-            const int64_t column = begin + i * PIECE;
-            if (column % step == 0) {
-                const float scale =
-                    scale_rounded(a, int4_group_amax(a, group, row, column, x));
-                scale_write(a, scale_index(a, group, row, column / step), scale);
-                for (int later = i; later < PIECE_PER_BLOCK; later++) {
-                    scales.piece[later] = scale;
-                }
-                if (a->weight_group_size == 0) {
-                    chunk_load_at(x, a, group, row, chunk);
+        if (a->weight_group_size != 0) {
+            const chunk_amax amax = int4_chunk_amax(a, x);
+            for (int i = 0; i < PIECE_PER_BLOCK; i++) {
+                const int64_t column = begin + i * PIECE;
+                scales[i] = scale_rounded(a, amax.piece[i]);
+                if (column < a->k && column % a->weight_group_size == 0) {
+                    scale_write(a, scale_index(a, group, row, column / a->weight_group_size),
+                                scales[i]);
                 }
             }
         }
-        int4_chunk_store(dst + begin / 2, x, count, &scales);
+        int4_chunk_store(dst + begin / 2, x, chunk_count(chunk, a->k), scales);
     }
+}
+
+/* ---- e4m3 ------------------------------------------------------------------------------------ */
+
+static int64_t block_row_end(const halfbyte_weight_quantization *a, int64_t block_row)
+{
+    return minimum((block_row + 1) * QUANTIZE_BLOCK, a->n);
+}
+
+static int32_t block_amax(const halfbyte_weight_quantization *a, int64_t group, int64_t block_row,
+                          int64_t chunk)
+{
+    float x[PIECE_CHUNK];
+    int32_t amax = 0;
+
+    for (int64_t row = block_row * QUANTIZE_BLOCK; row < block_row_end(a, block_row); row++) {
+        chunk_load_at(x, a, group, row, chunk);
+        for (int i = 0; i < PIECE_CHUNK; i += PIECE) {
+            amax = maximum(amax, piece_amax(x + i));
+        }
+    }
+    return amax;
+}
+
+static quantize_fault e4m3_blocks_judge(const halfbyte_weight_quantization *a, int64_t group,
+                                        int64_t block_row)
+{
+    quantize_fault found = {
+        .kind = QUANTIZE_NO_FAULT, .group = group, .row = block_row * QUANTIZE_BLOCK};
+
+    for (int64_t chunk = 0; chunk < chunks_of(a->k); chunk++) {
+        const int32_t amax = block_amax(a, group, block_row, chunk);
+        found.kind = scale_judge(a, amax);
+        if (found.kind != QUANTIZE_NO_FAULT) {
+            found.column = chunk * PIECE_CHUNK;
+            found.magnitude = float_from_bits((uint32_t)amax);
+            break;
+        }
+    }
+    return found;
+}
+
+static void e4m3_blocks_store(const halfbyte_weight_quantization *a, int64_t group,
+                              int64_t block_row)
+{
+    float x[PIECE_CHUNK];
+    uint8_t q[PIECE_CHUNK];
+
+    for (int64_t chunk = 0; chunk < chunks_of(a->k); chunk++) {
+        const float scale = scale_rounded(a, block_amax(a, group, block_row, chunk));
+        scale_write(a, scale_index(a, group, block_row, chunk), scale);
+        for (int64_t row = block_row * QUANTIZE_BLOCK; row < block_row_end(a, block_row); row++) {
+            chunk_load_at(x, a, group, row, chunk);
+            for (int i = 0; i < PIECE_CHUNK; i += PIECE) {
+                piece_to_e4m3(q + i, x + i, scale);
+            }
+            memcpy((uint8_t *)a->dst.data + group * a->dst.group_stride + row * a->dst.ld +
+                       chunk * PIECE_CHUNK,
+                   q, (size_t)chunk_count(chunk, a->k));
+        }
+    }
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+static quantize_fault task_fault(const weight_job *job, int64_t task)
+{
+    const int64_t group = task / job->units, unit = task % job->units;
+    return job->arguments->type == HALFBYTE_TYPE_INT4
+               ? int4_row_judge(job->arguments, group, unit)
+               : e4m3_blocks_judge(job->arguments, group, unit);
+}
+
+static void task_judge(void *context, int64_t task)
+{
+    weight_job *job = context;
+    int_least64_t known = atomic_load_explicit(&job->first_bad, memory_order_relaxed);
+
+    if (task >= known || task_fault(job, task).kind == QUANTIZE_NO_FAULT) {
+        return;
+    }
+    while (task < known && !atomic_compare_exchange_weak_explicit(
+                               &job->first_bad, &known, task, memory_order_relaxed,
+                               memory_order_relaxed)) {
+    }
+}
+
+static void task_store(void *context, int64_t task)
+{
+    const weight_job *job = context;
+    const int64_t group = task / job->units, unit = task % job->units;
+
+    if (job->arguments->type == HALFBYTE_TYPE_INT4) {
+        int4_row_store(job->arguments, group, unit);
+    } else {
+        e4m3_blocks_store(job->arguments, group, unit);
+    }
+}
+
+/* The first weight that is not finite in the rows of a task, if there is one. */
+static void fault_locate_weight(const weight_job *job, quantize_fault *fault)
+{
+    const halfbyte_weight_quantization *a = job->arguments;
+    const int64_t row_end = a->type == HALFBYTE_TYPE_INT4
+                                ? fault->row + 1
+                                : block_row_end(a, fault->row / QUANTIZE_BLOCK);
+    float x[PIECE_CHUNK];
+
+    for (int64_t row = fault->row; row < row_end; row++) {
+        for (int64_t chunk = 0; chunk < chunks_of(a->k); chunk++) {
+            chunk_load_at(x, a, fault->group, row, chunk);
+            for (int i = 0; i < PIECE_CHUNK; i++) {
+                if ((bits_from_float(x[i]) & FLOAT_BITS_INF) == FLOAT_BITS_INF) {
+                    *fault = (quantize_fault){QUANTIZE_NOT_FINITE, fault->group, row,
+                                              chunk * PIECE_CHUNK + i, x[i]};
+                    return;
+                }
+            }
+        }
+    }
+}
+
+typedef struct fault_job {
+    const weight_job *weights;
+    quantize_fault fault;
+} fault_job;
+
+/* As a task of its own, so that the scales are judged in the environment that found the fault. */
+static void task_locate(void *context, int64_t task)
+{
+    fault_job *job = context;
+    (void)task;
+    job->fault = task_fault(job->weights,
+                            atomic_load_explicit(&job->weights->first_bad, memory_order_relaxed));
+    fault_locate_weight(job->weights, &job->fault);
+}
+
+quantize_fault quantize_weights(const halfbyte_weight_quantization *arguments,
+                                parallel_pool *pool)
+{
+    const bool int4 = arguments->type == HALFBYTE_TYPE_INT4;
+    weight_job job = {.arguments = arguments};
+
+    job.units = int4 ? arguments->n : (arguments->n + QUANTIZE_BLOCK - 1) / QUANTIZE_BLOCK;
+    const int64_t tasks = arguments->groups * job.units;
+
+    atomic_init(&job.first_bad, tasks);
+    parallel_for(pool, tasks, task_judge, &job);
+    if (atomic_load(&job.first_bad) < tasks) {
+        fault_job located = {.weights = &job};
+        parallel_for(NULL, 1, task_locate, &located);
+        return located.fault;
+    }
+    parallel_for(pool, tasks, task_store, &job);
+    return (quantize_fault){.kind = QUANTIZE_NO_FAULT};
+}
+
+/* ---- back to f32 ----------------------------------------------------------------------------- */
+
+static void task_dequantize(void *context, int64_t task)
+{
+    const weight_job *job = context;
+    const halfbyte_weight_quantization *a = job->arguments;
+    const int64_t group = task / job->units, row = task % job->units;
+    float *out = (float *)job->out->data + group * job->out->group_stride + row * job->out->ld;
+
+    if (a->type == HALFBYTE_TYPE_INT4) {
+        const uint8_t *q = int4_row_at(a, group, row);
+        const int64_t step = a->weight_group_size != 0 ? a->weight_group_size : a->k;
+        for (int64_t begin = 0; begin < a->k; begin += step) {
+            const float scale = scale_read(a, scale_index(a, group, row, begin / step));
+            for (int64_t i = begin; i < minimum(begin + step, a->k); i++) {
+                out[i] = mul_rn((float)int4_get(q, i), scale);
+            }
+        }
+        return;
+    }
+    const uint8_t *q = (const uint8_t *)a->dst.data + group * a->dst.group_stride + row * a->dst.ld;
+    for (int64_t begin = 0; begin < a->k; begin += QUANTIZE_BLOCK) {
+        const float scale = scale_read(
+            a, scale_index(a, group, row / QUANTIZE_BLOCK, begin / QUANTIZE_BLOCK));
+        for (int64_t i = begin; i < minimum(begin + QUANTIZE_BLOCK, a->k); i++) {
+            out[i] = mul_rn(e4m3_decode(q[i]), scale);
+        }
+    }
+}
+
+void dequantize_weights(const halfbyte_weight_quantization *arguments,
+                        const halfbyte_matrix_out *out, parallel_pool *pool)
+{
+    weight_job job = {.arguments = arguments, .out = out, .units = arguments->n};
+
+    parallel_for(pool, arguments->groups * arguments->n, task_dequantize, &job);
 }
