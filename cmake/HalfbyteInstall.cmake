@@ -4,10 +4,6 @@
 # nothing installed holds the prefix.
 include(CMakePackageConfigHelpers)
 
-if(NOT TARGET halfbyte)
-    return()
-endif()
-
 install(TARGETS halfbyte halfbyte_static EXPORT halfbyte-targets
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
