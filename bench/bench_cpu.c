@@ -150,8 +150,8 @@ static void measure_chains(const struct report *report)
         if (!work.ops)
             continue;
         const char *name = work.ops->name;
-        measure(report, &(struct row){"chain", name, "decode and run", macs},
-                chain_decode_and_run, &work);
+        measure(report, &(struct row){"chain", name, "decode and run", macs}, chain_decode_and_run,
+                &work);
         measure(report, &(struct row){"chain", name, "run alone", macs}, chain_run, &work);
         measure(report, &(struct row){"chain", name, "decode 64 rows alone", macs},
                 chain_decode_rows, &work);

@@ -59,12 +59,10 @@ static inline float div_rn(float a, float b)
 /* The larger of a and b, NaN if either is NaN, and +0 above -0: max.NaN.f32. */
 static inline float max_nan(float a, float b)
 {
-    if (a != a || b != b) {
+    if (a != a || b != b)
         return float_from_bits(FLOAT_BITS_NAN);
-    }
-    if (a == b) { /* equal values differ in bits only as +0 and -0: AND clears the sign */
+    if (a == b) /* equal values differ in bits only as +0 and -0: AND clears the sign */
         return float_from_bits(bits_from_float(a) & bits_from_float(b));
-    }
     return a > b ? a : b;
 }
 

@@ -9,9 +9,8 @@ static const chain_ops *avx2_ops(void)
 {
 #ifdef __x86_64__
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2")) {
+    if (__builtin_cpu_supports("avx2"))
         return &chain_ops_avx2;
-    }
 #endif
     return NULL;
 }
@@ -33,17 +32,13 @@ const chain_ops *chain_ops_get(chain_isa isa)
     switch (isa) {
     case CHAIN_ISA_AUTO: {
         const chain_ops *ops = avx512_ops();
-        if (!ops) {
+        if (!ops)
             ops = avx2_ops();
-        }
         return ops ? ops : &chain_ops_portable;
     }
-    case CHAIN_ISA_PORTABLE:
-        return &chain_ops_portable;
-    case CHAIN_ISA_AVX2:
-        return avx2_ops();
-    case CHAIN_ISA_AVX512:
-        return avx512_ops();
+    case CHAIN_ISA_PORTABLE: return &chain_ops_portable;
+    case CHAIN_ISA_AVX2: return avx2_ops();
+    case CHAIN_ISA_AVX512: return avx512_ops();
     }
     return NULL;
 }

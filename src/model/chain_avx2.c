@@ -5,15 +5,15 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#define CHAIN_LANES  8
+#define CHAIN_LANES 8
 #define CHAIN_TARGET __attribute__((target("avx2")))
 
 #define chain_max_bytes(a, b) ((vbytes)_mm256_max_epi8((__m256i)(a), (__m256i)(b)))
-#define chain_max(a, b)       ((vint)_mm256_max_epi32((__m256i)(a), (__m256i)(b)))
-#define chain_truncate(a)     ((vint)_mm256_cvttps_epi32((__m256)(a)))
-#define chain_widen(from)     ((vint)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(from))))
-#define chain_narrow(to, a)   lanes_narrow(to, (__m256i)(a))
-#define chain_mask_bits(a)    ((uint32_t)_mm256_movemask_ps((__m256)(a)))
+#define chain_max(a, b) ((vint)_mm256_max_epi32((__m256i)(a), (__m256i)(b)))
+#define chain_truncate(a) ((vint)_mm256_cvttps_epi32((__m256)(a)))
+#define chain_widen(from) ((vint)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(from))))
+#define chain_narrow(to, a) lanes_narrow(to, (__m256i)(a))
+#define chain_mask_bits(a) ((uint32_t)_mm256_movemask_ps((__m256)(a)))
 #define chain_bits_mask(bits) ((vint)lanes_from_bits(bits))
 
 CHAIN_TARGET static inline void lanes_narrow(int8_t *to, __m256i lanes)

@@ -10,11 +10,11 @@
 #include "model/chain_variants.h"
 
 enum {
-    ALIGNED_BITS = 13,     /* fraction bits below emax that a term keeps; also of the result */
-    C_BITS = 23,           /* fraction bits of the accumulator */
-    C_WIDTH = 24,          /* bits of its significand: a right shift by that leaves nothing */
-    C_SPECIAL = 128,       /* its exponent field less the bias, for infinity and NaN */
-    LEAST_EXPONENT = -12,  /* of a nonzero product */
+    ALIGNED_BITS = 13,    /* fraction bits below emax that a term keeps; also of the result */
+    C_BITS = 23,          /* fraction bits of the accumulator */
+    C_WIDTH = 24,         /* bits of its significand: a right shift by that leaves nothing */
+    C_SPECIAL = 128,      /* its exponent field less the bias, for infinity and NaN */
+    LEAST_EXPONENT = -12, /* of a nonzero product */
 };
 
 #define CUT_MASK (~0x3ffu) /* a result has 13 of the 23 mantissa bits */
@@ -156,8 +156,7 @@ static void block_run(const chain_row *row, const chain_panel *panel, int first_
         const uint32_t c = bits_from_float(partial[column]);
         const bool counts =
             emax_products[column] >= LEAST_EXPONENT && accumulator_exponent(c) < C_SPECIAL;
-        partial[column] =
-            counts ? result_float(sum[column], emax[column]) : accumulator_cut(c);
+        partial[column] = counts ? result_float(sum[column], emax[column]) : accumulator_cut(c);
     }
 }
 

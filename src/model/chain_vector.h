@@ -63,9 +63,9 @@
 
 enum {
     VECTORS = CHAIN_COLUMNS / CHAIN_LANES,
-    KEPT_BITS = 13,        /* fraction bits below emax that a term keeps; also of the result */
-    LEAST_EXPONENT = -12,  /* of a nonzero product */
-    DROPPED_MASK = 0x3ff,  /* mantissa bits that no result has */
+    KEPT_BITS = 13,       /* fraction bits below emax that a term keeps; also of the result */
+    LEAST_EXPONENT = -12, /* of a nonzero product */
+    DROPPED_MASK = 0x3ff, /* mantissa bits that no result has */
 };
 
 typedef float vfloat __attribute__((vector_size(4 * CHAIN_LANES), may_alias));
@@ -205,7 +205,7 @@ CHAIN_INLINE vfloat result_lanes(vint sum, vint emax, vint emax_products, vfloat
     const vint c_magnitude = (vint)c & (int)~FLOAT_BITS_SIGN;
     const vint c_cut = (vint)c & ~DROPPED_MASK;
     const vint keep_c = (emax_products < LEAST_EXPONENT) | (c_magnitude >= (int)FLOAT_BITS_INF);
-    const vint cut = (vint)__builtin_convertvector(sum, vfloat) & ~DROPPED_MASK;
+    const vint cut = (vint) __builtin_convertvector(sum, vfloat) & ~DROPPED_MASK;
     const vfloat result = (vfloat)cut * power_of_two(emax - KEPT_BITS);
 
     const vint is_nan = (c_magnitude > (int)FLOAT_BITS_INF) | chain_bits_mask(nan);
@@ -229,7 +229,8 @@ CHAIN_TARGET static void run(const chain_row *row, const chain_panel *panel, int
         CHAIN_UNROLL
         for (int v = 0; v < VECTORS; v++) {
             const vint c_exponent = (vint)((vuint)c[v] << 1 >> 24) - 127;
-            emax[v] = chain_max(chain_max(emax_products[v], c_exponent), (vint){0} + LEAST_EXPONENT);
+            emax[v] =
+                chain_max(chain_max(emax_products[v], c_exponent), (vint){0} + LEAST_EXPONENT);
             scale[v] = power_of_two(KEPT_BITS - emax[v]);
             sum[v] = chain_truncate(c[v] * scale[v]);
         }

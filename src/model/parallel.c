@@ -29,7 +29,7 @@ struct parallel_pool {
     int workers;      /* threads beside the caller */
     atomic_bool busy; /* a caller owns the job below */
 
-    pthread_mutex_t lock; /* guards what follows, but for next_task */
+    pthread_mutex_t lock;  /* guards what follows, but for next_task */
     pthread_cond_t posted; /* workers wait for `open` and a new job number, or for `ending` */
     pthread_cond_t idle;   /* the caller waits for active == 0 */
     bool ending;
@@ -49,11 +49,9 @@ static void tasks_run(parallel_pool *pool, int64_t tasks, void (*body)(void *, i
                       void *context)
 {
     for (;;) {
-        const int64_t task =
-            atomic_fetch_add_explicit(&pool->next_task, 1, memory_order_relaxed);
-        if (task >= tasks) {
+        const int64_t task = atomic_fetch_add_explicit(&pool->next_task, 1, memory_order_relaxed);
+        if (task >= tasks)
             return;
-        }
         body(context, task);
     }
 }
@@ -65,12 +63,10 @@ static void *worker_main(void *argument)
 
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (!pool->ending && !(pool->open && pool->job != last_job)) {
+        while (!pool->ending && !(pool->open && pool->job != last_job))
             pthread_cond_wait(&pool->posted, &pool->lock);
-        }
-        if (pool->ending) {
+        if (pool->ending)
             break;
-        }
         last_job = pool->job;
         const int64_t tasks = pool->tasks;
         void (*const body)(void *, int64_t) = pool->body;
@@ -82,9 +78,8 @@ static void *worker_main(void *argument)
         tasks_run(pool, tasks, body, context);
 
         pthread_mutex_lock(&pool->lock);
-        if (--pool->active == 0) {
+        if (--pool->active == 0)
             pthread_cond_signal(&pool->idle);
-        }
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -94,9 +89,8 @@ static int cpus_available(void)
 {
 #ifdef __linux__
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) { /* fails beyond 1024 CPUs */
+    if (sched_getaffinity(0, sizeof set, &set) == 0) /* fails beyond 1024 CPUs */
         return CPU_COUNT(&set);
-    }
 #endif
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 && online < 4096 ? (int)online : 1;
@@ -119,19 +113,15 @@ parallel_pool *parallel_pool_create(int threads)
 {
     const int count = (threads > 0 ? threads : cpus_available()) - 1;
     parallel_pool *pool = calloc(1, sizeof *pool + (size_t)count * sizeof pool->threads[0]);
-    if (!pool) {
+    if (!pool)
         return NULL;
-    }
     pool->owner = getpid();
-    if (pthread_mutex_init(&pool->lock, NULL) != 0) {
+    if (pthread_mutex_init(&pool->lock, NULL) != 0)
         goto no_mutex;
-    }
-    if (pthread_cond_init(&pool->posted, NULL) != 0) {
+    if (pthread_cond_init(&pool->posted, NULL) != 0)
         goto no_posted;
-    }
-    if (pthread_cond_init(&pool->idle, NULL) != 0) {
+    if (pthread_cond_init(&pool->idle, NULL) != 0)
         goto no_idle;
-    }
     workers_start(pool, count);
     return pool;
 
@@ -146,17 +136,15 @@ no_mutex:
 
 void parallel_pool_destroy(parallel_pool *pool)
 {
-    if (!pool) {
+    if (!pool)
         return;
-    }
     if (pool->owner == getpid()) { /* else the lock may be held by a thread that does not exist */
         pthread_mutex_lock(&pool->lock);
         pool->ending = true;
         pthread_cond_broadcast(&pool->posted);
         pthread_mutex_unlock(&pool->lock);
-        for (int i = 0; i < pool->workers; i++) {
+        for (int i = 0; i < pool->workers; i++)
             pthread_join(pool->threads[i], NULL);
-        }
         pthread_cond_destroy(&pool->idle);
         pthread_cond_destroy(&pool->posted);
         pthread_mutex_destroy(&pool->lock);
@@ -186,9 +174,8 @@ static void job_run(parallel_pool *pool, int64_t tasks, void (*body)(void *, int
 
     pthread_mutex_lock(&pool->lock);
     pool->open = false;
-    while (pool->active > 0) {
+    while (pool->active > 0)
         pthread_cond_wait(&pool->idle, &pool->lock);
-    }
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -203,9 +190,8 @@ void parallel_for(parallel_pool *pool, int64_t tasks, void (*body)(void *context
         job_run(pool, tasks, body, context);
         atomic_store_explicit(&pool->busy, false, memory_order_release);
     } else {
-        for (int64_t task = 0; task < tasks; task++) {
+        for (int64_t task = 0; task < tasks; task++)
             body(context, task);
-        }
     }
     fp_env_restore(env);
 }

@@ -33,7 +33,7 @@ enum {
 };
 
 struct operand_format {
-    int k;             /* products per instruction */
+    int k; /* products per instruction */
     int exponent_bits;
     int mantissa_bits;
     bool has_infinity; /* false: the only special codes are the NaNs with all bits set */
@@ -108,9 +108,8 @@ static void infinity_add(struct term_list *terms, bool negative)
 static void finite_add(struct term_list *terms, bool negative, uint64_t significand, int exponent,
                        int fraction_bits)
 {
-    if (exponent > terms->emax) {
+    if (exponent > terms->emax)
         terms->emax = exponent;
-    }
     terms->significand[terms->count] = significand;
     terms->scale[terms->count] = exponent - fraction_bits;
     terms->negative[terms->count] = negative;
@@ -154,9 +153,8 @@ static void accumulator_add(struct term_list *terms, uint32_t c)
 /* floor(value * 2^shift) for any shift; left shifts never lose bits here (at most 38 are used). */
 static uint64_t scaled_floor(uint64_t value, int shift)
 {
-    if (shift >= 0) {
+    if (shift >= 0)
         return value << shift;
-    }
     return shift > -64 ? value >> -shift : 0;
 }
 
@@ -175,21 +173,18 @@ static int64_t aligned_sum(const struct term_list *terms, int emax, int aligned_
 /* sum * 2^scale as fp32, truncated toward zero to result_bits fraction bits. */
 static uint32_t result_encode(int64_t sum, int scale, int result_bits)
 {
-    if (!sum) {
+    if (!sum)
         return 0;
-    }
     const uint32_t sign = sum < 0 ? FLOAT_BITS_SIGN : 0;
     const uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum);
     const int exponent = 63 - __builtin_clzll(magnitude) + scale;
-    if (exponent > FP32_EMAX) {
+    if (exponent > FP32_EMAX)
         return sign | FLOAT_BITS_INF;
-    }
     const bool subnormal = exponent < FP32_EMIN;
     const int quantum = (subnormal ? FP32_EMIN : exponent) - result_bits;
     const uint32_t quanta = (uint32_t)scaled_floor(magnitude, scale - quantum);
-    if (!quanta) {
+    if (!quanta)
         return 0;
-    }
     /* A normal result has its leading one in quanta: it adds one to the exponent field below. */
     const uint32_t field = subnormal ? 0 : (uint32_t)(exponent + FP32_BIAS - 1);
     return sign | ((field << FP32_MANTISSA_BITS) + (quanta << (FP32_MANTISSA_BITS - result_bits)));
@@ -205,20 +200,16 @@ uint32_t tensor_core_block(tensor_core_type type, const uint16_t *a, const uint1
     const struct operand_format *format = &formats[type];
     struct term_list terms = {.emax = EXPONENT_NONE};
 
-    for (int i = 0; i < format->k; i++) {
+    for (int i = 0; i < format->k; i++)
         product_add(&terms, format, a[i], b[i]);
-    }
     accumulator_add(&terms, c);
 
-    if (terms.nan || (terms.positive_infinity && terms.negative_infinity)) {
+    if (terms.nan || (terms.positive_infinity && terms.negative_infinity))
         return FLOAT_BITS_NAN;
-    }
-    if (terms.positive_infinity || terms.negative_infinity) {
+    if (terms.positive_infinity || terms.negative_infinity)
         return terms.negative_infinity ? FLOAT_BITS_NEG_INF : FLOAT_BITS_INF;
-    }
-    if (!terms.count) {
+    if (!terms.count)
         return 0;
-    }
     const int emax = terms.emax > format->least_emax ? terms.emax : format->least_emax;
     const int64_t sum = aligned_sum(&terms, emax, format->aligned_bits);
     return result_encode(sum, emax - format->aligned_bits, format->result_bits);

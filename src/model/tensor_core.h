@@ -35,7 +35,6 @@ int tensor_core_k(tensor_core_type type);
  * Returns the fp32 bit pattern that the device writes.  NaN is always 0x7fffffff, zero always +0.
  * Integer arithmetic throughout: independent of the floating-point environment.
  */
-uint32_t tensor_core_block(tensor_core_type type, const uint16_t *a, const uint16_t *b,
-                           uint32_t c);
+uint32_t tensor_core_block(tensor_core_type type, const uint16_t *a, const uint16_t *b, uint32_t c);
 
 #endif
