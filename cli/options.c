@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options that several subcommands take. */
 #define _GNU_SOURCE
+#include <stdlib.h>
 #include <string.h>
 
 #include "common.h"
@@ -59,6 +60,7 @@ int cli_parse(const struct argp *argp, const char *name, int argc, char **argv, 
     /* argp opens its messages with argv[0]. */
     arguments[0] = (char *)(uintptr_t)name;
     cli.command = name;
+    setenv("ARGP_HELP_FMT", "no-dup-args-note", 0);
     argp_err_exit_status = CLI_USAGE;
     if (argp_parse(argp, argc, arguments, 0, NULL, input) != 0)
         return cli_fail(CLI_ENVIRONMENT, "out of memory while reading the arguments");
