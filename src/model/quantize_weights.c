@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weights to int4 with group scales or to e4m3 with 128x128 scales, and back to f32.
+ * Weights to int4 with group scales or to e4m3 with 128x128 scales.
  *
  * A task is one row (int4) or one row of blocks (e4m3) of one group.  Since nothing may be written
  * when a weight is not finite or a scale is not representable, the work is done twice: first all
@@ -11,20 +11,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "format/int4.h"
 #include "model/quantize_piece.h"
+#include "model/weight_address.h"
 
 typedef struct weight_job {
     const halfbyte_weight_quantization *arguments;
-    const halfbyte_matrix_out *out; /* dequantising */
     int64_t units;                  /* tasks a group: rows, or rows of blocks */
     atomic_int_least64_t first_bad; /* lowest task with a fault so far */
 } weight_job;
-
-static int64_t minimum(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int32_t maximum(int32_t a, int32_t b)
 {
@@ -50,21 +44,7 @@ static void chunk_load_at(float x[PIECE_CHUNK], const halfbyte_weight_quantizati
     chunk_load(x, source, a->src_type, chunk_count(chunk, a->k));
 }
 
-static uint8_t *int4_row_at(const halfbyte_weight_quantization *a, int64_t group, int64_t row)
-{
-    return (uint8_t *)a->dst.data + (group * a->dst.group_stride + row * a->dst.ld) / 2;
-}
-
 /* ---- scales ---------------------------------------------------------------------------------- */
-
-/* Index in the scale tensor of (mn, kb) of a group. */
-static int64_t scale_index(const halfbyte_weight_quantization *a, int64_t group, int64_t mn,
-                           int64_t kb)
-{
-    const int64_t base = group * a->scale.group_stride;
-    return a->layout == HALFBYTE_SCALE_K_MAJOR ? base + mn * a->scale.stride_mn + kb
-                                               : base + mn + kb * a->scale.stride_k;
-}
 
 static void scale_write(const halfbyte_weight_quantization *a, int64_t index, float scale)
 {
@@ -74,15 +54,6 @@ static void scale_write(const halfbyte_weight_quantization *a, int64_t index, fl
         ((uint16_t *)a->scale.data)[index] =
             a->scale_type == HALFBYTE_TYPE_BF16 ? cvt_bf16(scale) : cvt_f16(scale);
     }
-}
-
-static float scale_read(const halfbyte_weight_quantization *a, int64_t index)
-{
-    if (a->scale_type == HALFBYTE_TYPE_F32) {
-        return ((const float *)a->scale.data)[index];
-    }
-    const uint16_t code = ((const uint16_t *)a->scale.data)[index];
-    return a->scale_type == HALFBYTE_TYPE_BF16 ? bf16_decode(code) : fp16_decode(code);
 }
 
 /* The scale that stands in the tensor, widened: what the quotients are made with. */
@@ -204,12 +175,12 @@ static void int4_chunk_store(uint8_t *dst, const float x[PIECE_CHUNK], int64_t c
 
 static void int4_row_store(const halfbyte_weight_quantization *a, int64_t group, int64_t row)
 {
-    uint8_t *dst = int4_row_at(a, group, row);
+    uint8_t *dst = weight_int4_row(a, group, row);
     float scales[PIECE_PER_BLOCK] = {0}, x[PIECE_CHUNK];
 
     if (a->weight_group_size == 0 && a->k > 0) {
         const float scale = scale_rounded(a, row_amax(a, group, row));
-        scale_write(a, scale_index(a, group, row, 0), scale);
+        scale_write(a, weight_scale_index(a, group, row, 0), scale);
         for (int i = 0; i < PIECE_PER_BLOCK; i++) {
             scales[i] = scale;
         }
@@ -223,7 +194,7 @@ static void int4_row_store(const halfbyte_weight_quantization *a, int64_t group,
                 const int64_t column = begin + i * PIECE;
                 scales[i] = scale_rounded(a, amax.piece[i]);
                 if (column < a->k && column % a->weight_group_size == 0) {
-                    scale_write(a, scale_index(a, group, row, column / a->weight_group_size),
+                    scale_write(a, weight_scale_index(a, group, row, column / a->weight_group_size),
                                 scales[i]);
                 }
             }
@@ -280,7 +251,7 @@ static void e4m3_blocks_store(const halfbyte_weight_quantization *a, int64_t gro
 
     for (int64_t chunk = 0; chunk < chunks_of(a->k); chunk++) {
         const float scale = scale_rounded(a, block_amax(a, group, block_row, chunk));
-        scale_write(a, scale_index(a, group, block_row, chunk), scale);
+        scale_write(a, weight_scale_index(a, group, block_row, chunk), scale);
         for (int64_t row = block_row * QUANTIZE_BLOCK; row < block_row_end(a, block_row); row++) {
             chunk_load_at(x, a, group, row, chunk);
             for (int i = 0; i < PIECE_CHUNK; i += PIECE) {
@@ -385,42 +356,4 @@ quantize_fault quantize_weights(const halfbyte_weight_quantization *arguments,
     }
     parallel_for(pool, tasks, task_store, &job);
     return (quantize_fault){.kind = QUANTIZE_NO_FAULT};
-}
-
-/* ---- back to f32 ----------------------------------------------------------------------------- */
-
-static void task_dequantize(void *context, int64_t task)
-{
-    const weight_job *job = context;
-    const halfbyte_weight_quantization *a = job->arguments;
-    const int64_t group = task / job->units, row = task % job->units;
-    float *out = (float *)job->out->data + group * job->out->group_stride + row * job->out->ld;
-
-    if (a->type == HALFBYTE_TYPE_INT4) {
-        const uint8_t *q = int4_row_at(a, group, row);
-        const int64_t step = a->weight_group_size != 0 ? a->weight_group_size : a->k;
-        for (int64_t begin = 0; begin < a->k; begin += step) {
-            const float scale = scale_read(a, scale_index(a, group, row, begin / step));
-            for (int64_t i = begin; i < minimum(begin + step, a->k); i++) {
-                out[i] = mul_rn((float)int4_get(q, i), scale);
-            }
-        }
-        return;
-    }
-    const uint8_t *q = (const uint8_t *)a->dst.data + group * a->dst.group_stride + row * a->dst.ld;
-    for (int64_t begin = 0; begin < a->k; begin += QUANTIZE_BLOCK) {
-        const float scale = scale_read(
-            a, scale_index(a, group, row / QUANTIZE_BLOCK, begin / QUANTIZE_BLOCK));
-        for (int64_t i = begin; i < minimum(begin + QUANTIZE_BLOCK, a->k); i++) {
-            out[i] = mul_rn(e4m3_decode(q[i]), scale);
-        }
-    }
-}
-
-void dequantize_weights(const halfbyte_weight_quantization *arguments,
-                        const halfbyte_matrix_out *out, parallel_pool *pool)
-{
-    weight_job job = {.arguments = arguments, .out = out, .units = arguments->n};
-
-    parallel_for(pool, arguments->groups * arguments->n, task_dequantize, &job);
 }
