@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cuts a GEMM into tiles and shares them out.  Group sizes are read here and nowhere else; nothing is
- * allocated: row tiles are collected in batches on the stack, and each batch times all column tiles
- * is one parallel loop.
+ * Cuts a GEMM into tiles and shares them out.  Group sizes are read here and nowhere else; nothing
+ * is allocated: row tiles are collected in batches on the stack, and each batch times all column
+ * tiles is one parallel loop.
  */
 #include "model/gemm.h"
 

@@ -32,8 +32,8 @@ static epilogue_row epilogue_row_of(const gemm_context *context, const gemm_tile
         row.a_scale = gemm_scale_read(&context->a_scale, tile->group, tile->row + r, 0);
     }
     if (row.has_c) {
-        row.c_offset = tile->column + gemm_row_offset(problem, tile->group, tile->row + r, c->ld,
-                                                      c->group_stride);
+        row.c_offset = tile->column +
+                       gemm_row_offset(problem, tile->group, tile->row + r, c->ld, c->group_stride);
     }
     row.vector_channel = tile->group * operands->channel_scale.group_stride + tile->column;
     row.vector_bias = tile->group * operands->bias.group_stride + tile->column;

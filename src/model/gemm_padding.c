@@ -49,8 +49,8 @@ static bool zero_gaps_ascending(const halfbyte_problem *problem, const halfbyte_
 }
 
 /*
- * The first row from `row` on that no group owns, and the first owned one after it, for groups in any
- * order.  Returns false if all rows up to m are owned.
+ * The first row from `row` on that no group owns, and the first owned one after it, for groups in
+ * any order.  Returns false if all rows up to m are owned.
  */
 static bool next_gap(const halfbyte_problem *problem, const halfbyte_operands *operands,
                      int64_t row, int64_t *gap_start, int64_t *gap_end)

@@ -19,7 +19,8 @@ typedef struct gemm_scale {
     struct scale_layout layout; /* of the modes with a stride along k */
 } gemm_scale;
 
-/* Does it take part in the block's scale (docs/numerics.md section 5) rather than in the epilogue? */
+/* Does it take part in the block's scale (docs/numerics.md section 5) rather than in the epilogue?
+ * */
 static inline bool gemm_scale_varies(const gemm_scale *scale)
 {
     return scale->mode == HALFBYTE_SCALE_1X128 || scale->mode == HALFBYTE_SCALE_128X128 ||
@@ -27,8 +28,9 @@ static inline bool gemm_scale_varies(const gemm_scale *scale)
 }
 
 /*
- * spec and tensor must have been checked.  num_mn, num_k: extents of the tensor; num_k is not looked
- * at for TENSOR and OUTER.  A stride along an extent of 0 or 1 is free, so one that fits stands in.
+ * spec and tensor must have been checked.  num_mn, num_k: extents of the tensor; num_k is not
+ * looked at for TENSOR and OUTER.  A stride along an extent of 0 or 1 is free, so one that fits
+ * stands in.
  */
 static inline gemm_scale gemm_scale_of(const halfbyte_scale_spec *spec,
                                        const halfbyte_scale_in *tensor, int64_t num_mn,

@@ -29,8 +29,8 @@ static void decode_rows(const gemm_context *context, const gemm_tile *tile,
     const halfbyte_matrix_in *a = &context->operands->a;
     uint8_t padded[CHAIN_MAX_K];
     for (int r = 0; r < tile->rows; r++) {
-        const int64_t offset = gemm_row_offset(context->problem, tile->group, tile->row + r,
-                                               a->ld, a->group_stride);
+        const int64_t offset =
+            gemm_row_offset(context->problem, tile->group, tile->row + r, a->ld, a->group_stride);
         const uint8_t *codes = (const uint8_t *)a->data + offset + run->k_begin;
         if (run->pad > 0) {
             memset(padded, 0, (size_t)run->pad);
@@ -51,8 +51,8 @@ static void int4_codes(const gemm_context *context, const gemm_tile *tile, int64
         const unsigned flags = context->operands->b_header->flags;
         const struct int4_packed_shape shape = {problem->groups, problem->n, problem->k,
                                                 problem->group_k_offset, flags};
-        const int64_t panel = tile->group * int4_packed_panels(&shape) +
-                              tile->column / INT4_PACKED_ATOM_ROWS;
+        const int64_t panel =
+            tile->group * int4_packed_panels(&shape) + tile->column / INT4_PACKED_ATOM_ROWS;
         const int64_t index = panel * int4_packed_atoms(&shape) + atom;
         int4_packed_atom_to_e4m3(codes[0], CHAIN_MAX_K,
                                  (const uint8_t *)b->data + index * INT4_PACKED_ATOM_BYTES, flags);
@@ -99,8 +99,7 @@ static void column_scales(const gemm_context *context, const gemm_tile *tile, in
     for (int c = 0; c < GEMM_TILE_COLUMNS; c++) {
         scales[c] = 1.0f;
         if (gemm_scale_varies(b) && c < tile->columns) {
-            scales[c] =
-                gemm_scale_read(b, tile->group, tile->column + c, all_of_k ? 0 : block);
+            scales[c] = gemm_scale_read(b, tile->group, tile->column + c, all_of_k ? 0 : block);
         }
     }
 }
@@ -138,11 +137,10 @@ static void add_block(const gemm_context *context, const gemm_tile *tile, const 
         const int c = p * CHAIN_COLUMNS;
         for (int r = 0; r < tile->rows; r++) {
             float partial[CHAIN_COLUMNS] = {0};
-            context->ops->run(&decoded->rows[r], &decoded->panels[p], first, instructions,
-                              partial);
+            context->ops->run(&decoded->rows[r], &decoded->panels[p], first, instructions, partial);
             if (a_varies) {
-                const float a_scale = gemm_scale_read(&context->a_scale, tile->group,
-                                                      tile->row + r, position / CHAIN_MAX_K);
+                const float a_scale = gemm_scale_read(&context->a_scale, tile->group, tile->row + r,
+                                                      position / CHAIN_MAX_K);
                 combine_scales(family, a_scale, b_scales + c, scales + c);
             }
             context->promote(partial, scales + c, &sums[r][c]);

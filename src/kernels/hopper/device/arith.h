@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fp32 arithmetic between tensor-core instructions, by the names of docs/numerics.md section 1.
+ * The intrinsics keep the compiler from contracting or reassociating.
+ */
+#ifndef HALFBYTE_KERNELS_HOPPER_DEVICE_ARITH_H
+#define HALFBYTE_KERNELS_HOPPER_DEVICE_ARITH_H
+
+HB_DEVICE float fma_rn(float x, float y, float z)
+{
+    return __fmaf_rn(x, y, z);
+}
+
+HB_DEVICE float mul_rn(float x, float y)
+{
+    return __fmul_rn(x, y);
+}
+
+HB_DEVICE float add_rn(float x, float y)
+{
+    return __fadd_rn(x, y);
+}
+
+HB_DEVICE float div_rn(float x, float y)
+{
+    return __fdiv_rn(x, y);
+}
+
+/* The larger, NaN if either is NaN.  9.7.3.12 max. */
+HB_DEVICE float max_nan(float x, float y)
+{
+    float result;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
+    return result;
+}
+
+HB_DEVICE uint32_t bits_of_f32(float x)
+{
+    return __float_as_uint(x);
+}
+
+HB_DEVICE float f32_of_bits(uint32_t bits)
+{
+    return __uint_as_float(bits);
+}
+
+/* Nearest-even bf16.  9.7.9.21 cvt. */
+HB_DEVICE uint16_t cvt_bf16(float x)
+{
+    uint16_t result;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result) : "f"(x));
+    return result;
+}
+
+/* Two of them, `low` in the low half. */
+HB_DEVICE uint32_t cvt_bf16x2(float low, float high)
+{
+    uint32_t result;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+    return result;
+}
+
+/* Nearest-even fp16; overflow to infinity. */
+HB_DEVICE uint16_t cvt_f16(float x)
+{
+    uint16_t result;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result) : "f"(x));
+    return result;
+}
+
+HB_DEVICE uint32_t cvt_f16x2(float low, float high)
+{
+    uint32_t result;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+    return result;
+}
+
+/* Nearest-even e4m3, saturating; NaN to 0x7f. */
+HB_DEVICE uint8_t cvt_e4m3(float x)
+{
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+    return (uint8_t)(pair & 0xff);
+}
+
+/* Widening, exact. */
+HB_DEVICE float f32_of_bf16(uint16_t bits)
+{
+    return __uint_as_float((uint32_t)bits << 16);
+}
+
+HB_DEVICE float f32_of_f16(uint16_t bits)
+{
+    float result;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(bits));
+    return result;
+}
+
+#endif
