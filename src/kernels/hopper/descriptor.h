@@ -7,8 +7,9 @@
  *   bits 16..29  leading byte offset / 16    bits 49..51  base offset     bits 62..63  swizzle
  *
  * K-major operands of 8 rows x 16 bytes core matrices:
- *   SWIZZLE_128B   rows of 128 bytes, 8 rows to an atom of 1,024 bytes at a multiple of 1,024: leading
- *                  offset unused (0 here), stride offset 1,024 from one group of 8 rows to the next.
+ *   SWIZZLE_128B   rows of 128 bytes, 8 rows to an atom of 1,024 bytes at a multiple of 1,024;
+ *                  leading offset unused (0 here), stride offset 1,024 from one group of 8 rows to
+ *                  the next.
  *                  A k step of 32 bytes inside the atom adds 32 to the start address.
  *   SWIZZLE_NONE   leading offset from one core matrix to its neighbour along k, stride offset from
  *                  one group of 8 rows to the next.
