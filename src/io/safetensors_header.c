@@ -173,8 +173,8 @@ static io_status add_tensor(safetensors_file *file, json_cursor *cursor, const j
     safetensors_tensor *tensor = &file->tensors[file->count];
     memset(tensor, 0, sizeof *tensor);
     json_t *entry;
-    char what[sizeof quoted + 24];
-    snprintf(what, sizeof what, "tensor %s", quoted.text);
+    char what[sizeof quoted + 32];
+    snprintf(what, sizeof what, "the description of tensor %s", quoted.text);
     io_status status =
         json_cursor_value(cursor, what, SAFETENSORS_MAX_ENTRY_BYTES, &entry, error);
     if (status != IO_OK)
