@@ -8,7 +8,8 @@
  * of B against many rows.  Every variant gives the bits of tensor_core_block, for every input.
  * chain_vector.h says how that is reached without integer alignment of each product.
  *
- * All functions need the floating-point environment of fp_env.h and touch no global state.
+ * All functions need the floating-point environment of fp_env.h and touch no global state.  Rows
+ * and panels are aligned to 64 bytes: on the heap by aligned_alloc.
  */
 #ifndef HALFBYTE_MODEL_CHAIN_H
 #define HALFBYTE_MODEL_CHAIN_H
@@ -29,7 +30,7 @@ enum {
     CHAIN_ZERO = -60,
 };
 
-/* One row of A.  NaN operands stand in it as zeros and in `nan`. */
+/* One row of A.  A NaN operand stands in it as some finite number, which `nan` overrules. */
 typedef struct chain_row {
     _Alignas(64) float value[CHAIN_MAX_K];
     _Alignas(64) int8_t exponent[CHAIN_MAX_K]; /* not normalised: -6 for subnormals */

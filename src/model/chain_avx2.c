@@ -8,20 +8,10 @@
 #define CHAIN_LANES 8
 #define CHAIN_TARGET __attribute__((target("avx2")))
 
-#define chain_max_bytes(a, b) ((vbytes)_mm256_max_epi8((__m256i)(a), (__m256i)(b)))
 #define chain_max(a, b) ((vint)_mm256_max_epi32((__m256i)(a), (__m256i)(b)))
 #define chain_truncate(a) ((vint)_mm256_cvttps_epi32((__m256)(a)))
 #define chain_widen(from) ((vint)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(from))))
-#define chain_narrow(to, a) lanes_narrow(to, (__m256i)(a))
-#define chain_mask_bits(a) ((uint32_t)_mm256_movemask_ps((__m256)(a)))
 #define chain_bits_mask(bits) ((vint)lanes_from_bits(bits))
-
-CHAIN_TARGET static inline void lanes_narrow(int8_t *to, __m256i lanes)
-{
-    const __m128i words =
-        _mm_packs_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
-    _mm_storel_epi64((__m128i *)to, _mm_packs_epi16(words, words));
-}
 
 CHAIN_TARGET static inline __m256i lanes_from_bits(uint32_t bits)
 {

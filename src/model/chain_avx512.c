@@ -8,12 +8,9 @@
 #define CHAIN_LANES 16
 #define CHAIN_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 
-#define chain_max_bytes(a, b) ((vbytes)_mm256_max_epi8((__m256i)(a), (__m256i)(b)))
 #define chain_max(a, b) ((vint)_mm512_max_epi32((__m512i)(a), (__m512i)(b)))
 #define chain_truncate(a) ((vint)_mm512_cvttps_epi32((__m512)(a)))
 #define chain_widen(from) ((vint)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(from))))
-#define chain_narrow(to, a) _mm_storeu_si128((__m128i *)(to), _mm512_cvtepi32_epi8((__m512i)(a)))
-#define chain_mask_bits(a) ((uint32_t)_mm512_movepi32_mask((__m512i)(a)))
 #define chain_bits_mask(bits) ((vint)_mm512_movm_epi32((__mmask16)(bits)))
 
 #include "model/chain_vector.h"

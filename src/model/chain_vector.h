@@ -31,12 +31,9 @@
  *
  * and these operations on the types below, as macros:
  *
- *   vbytes   chain_max_bytes(vbytes, vbytes)    larger signed byte
  *   vint     chain_max(vint, vint)              larger signed integer
  *   vint     chain_truncate(vfloat)             to integer, toward zero; out of range: any value
  *   vint     chain_widen(const int8_t *)        CHAIN_LANES signed bytes, any alignment
- *   void     chain_narrow(int8_t *, vint)       low bytes of the lanes, any alignment
- *   uint32_t chain_mask_bits(vint)              bit i: sign of lane i
  *   vint     chain_bits_mask(uint32_t)          lane i: all ones where bit i is set
  */
 #ifndef HALFBYTE_MODEL_CHAIN_VECTOR_H
@@ -71,7 +68,14 @@ enum {
 typedef float vfloat __attribute__((vector_size(4 * CHAIN_LANES), may_alias));
 typedef int32_t vint __attribute__((vector_size(4 * CHAIN_LANES), may_alias));
 typedef uint32_t vuint __attribute__((vector_size(4 * CHAIN_LANES), may_alias));
-typedef int8_t vbytes __attribute__((vector_size(CHAIN_COLUMNS), may_alias));
+typedef int8_t vbytes __attribute__((vector_size(32), may_alias)); /* a panel row's exponents */
+typedef uint32_t vwords __attribute__((vector_size(32)));
+typedef int64_t vquads __attribute__((vector_size(32)));
+
+CHAIN_INLINE vbytes bytes_max(vbytes a, vbytes b)
+{
+    return (vbytes)_mm256_max_epi8((__m256i)a, (__m256i)b);
+}
 
 /* Lane by lane: where mask is all ones `yes`, where it is 0 `no`. */
 CHAIN_INLINE vfloat lanes_select(vint mask, vfloat yes, vfloat no)
@@ -85,30 +89,32 @@ CHAIN_INLINE vfloat power_of_two(vint exponent)
     return (vfloat)((vuint)(exponent + 127) << 23);
 }
 
-struct lanes_decoded {
-    vfloat value;
-    vint exponent;
-    vint nan; /* all ones where the code is a NaN */
-};
-
-/* e4m3 codes, one in each lane.  m * 2^-9 of a subnormal is (1 + m/8) * 2^-6 - 2^-6. */
-CHAIN_INLINE struct lanes_decoded lanes_decode(vint codes)
+/*
+ * The values of e4m3 codes, one in the low byte of each lane.  A subnormal m * 2^-9 is made as
+ * (1 + m/8) * 2^-6 - 2^-6.  A NaN becomes some finite number, which its mark in `nan` overrules.
+ */
+CHAIN_INLINE vfloat values_decode(vint codes)
 {
     const vint magnitude = codes & 0x7f;
-    const vint nan = magnitude == 0x7f;
-    const vint empty = (magnitude == 0) | nan;
     const vint subnormal = magnitude < 8;
-    const vint exponent = chain_max(magnitude >> 3, (vint){0} + 1) - 7;
-    const vint offset = (vint)(power_of_two((vint){0} - 6)) & subnormal;
-    const vint rebias = (vint)((vuint)((127 - 7) - subnormal) << 23);
-    const vfloat value = (vfloat)((magnitude << 20) + rebias) - (vfloat)offset;
-    const vint sign = (vint)((vuint)(codes & 0x80) << 24);
+    const vint rebias = (vint)((vuint)(127 - 7 - subnormal) << 23);
+    const vint least_normal = (vint)power_of_two((vint){0} - 6);
+    const vfloat value = (vfloat)((magnitude << 20) + rebias) - (vfloat)(least_normal & subnormal);
+    return (vfloat)((vint)value | (vint)((vuint)(codes & 0x80) << 24));
+}
 
-    struct lanes_decoded decoded;
-    decoded.value = (vfloat)(((vint)value | sign) & ~empty);
-    decoded.exponent = (empty & CHAIN_ZERO) | (~empty & exponent);
-    decoded.nan = nan;
-    return decoded;
+/* Their exponents, byte by byte: the field, at least 1, less the bias; CHAIN_ZERO for zeros. */
+CHAIN_INLINE vbytes exponents_decode(vbytes codes)
+{
+    const vbytes magnitude = codes & 0x7f;
+    const vbytes field = (vbytes)((vwords)magnitude >> 3) & 0x0f;
+    const vbytes zero = magnitude == 0;
+    return bytes_max(field, (vbytes){0} + 1) - 7 + (zero & (CHAIN_ZERO + 6));
+}
+
+CHAIN_INLINE vbytes codes_nan(vbytes codes)
+{
+    return (codes & 0x7f) == 0x7f;
 }
 
 CHAIN_INLINE int blocks_ceil(int k)
@@ -118,14 +124,18 @@ CHAIN_INLINE int blocks_ceil(int k)
 
 CHAIN_TARGET static void decode_row(const uint8_t *codes, int k, chain_row *row)
 {
-    int8_t padded[CHAIN_MAX_K] = {0};
+    _Alignas(32) int8_t padded[CHAIN_MAX_K] = {0};
     memcpy(padded, codes, (size_t)k);
     row->nan = 0;
-    for (int i = 0; i < blocks_ceil(k) * CHAIN_BLOCK_K; i += CHAIN_LANES) {
-        const struct lanes_decoded lanes = lanes_decode(chain_widen(padded + i));
-        memcpy(row->value + i, &lanes.value, sizeof lanes.value);
-        chain_narrow(row->exponent + i, lanes.exponent);
-        row->nan |= (uint32_t)(chain_mask_bits(lanes.nan) != 0) << (i / CHAIN_BLOCK_K);
+    for (int block = 0; block < blocks_ceil(k); block++) {
+        const int first_k = block * CHAIN_BLOCK_K;
+        const vbytes block_codes = *(const vbytes *)(padded + first_k);
+        const vbytes nan = codes_nan(block_codes);
+
+        *(vbytes *)(row->exponent + first_k) = exponents_decode(block_codes);
+        row->nan |= (uint32_t)(_mm256_movemask_epi8((__m256i)nan) != 0) << block;
+        for (int i = first_k; i < first_k + CHAIN_BLOCK_K; i += CHAIN_LANES)
+            *(vfloat *)(row->value + i) = values_decode(chain_widen(padded + i));
     }
 }
 
@@ -146,28 +156,46 @@ CHAIN_INLINE void words_gather(const uint8_t *codes, ptrdiff_t ld, int n, int k,
     }
 }
 
+/* Four bytes of each of eight columns -> eight columns in each of four rows. */
+CHAIN_INLINE void bytes_transpose(vbytes bytes, int8_t (*rows)[CHAIN_COLUMNS])
+{
+    const __m256i halves = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    const __m256i across = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const vquads columns =
+        (vquads)_mm256_permutevar8x32_epi32(_mm256_shuffle_epi8((__m256i)bytes, halves), across);
+    for (int i = 0; i < 4; i++)
+        memcpy(rows[i], (const int64_t[]){columns[i]}, 8);
+}
+
 CHAIN_TARGET static void decode_panel(const uint8_t *codes, ptrdiff_t ld, int n, int k,
                                       chain_panel *panel)
 {
-    for (int first_k = 0; first_k < k; first_k += CHAIN_BLOCK_K) {
-        _Alignas(64) code_words words;
+    for (int block = 0; block < blocks_ceil(k); block++) {
+        const int first_k = block * CHAIN_BLOCK_K;
         const int block_k = k - first_k < CHAIN_BLOCK_K ? k - first_k : CHAIN_BLOCK_K;
+        _Alignas(64) code_words words;
         words_gather(codes + first_k, ld, n, block_k, words);
 
-        uint32_t nan = 0;
-        for (int column = 0; column < CHAIN_COLUMNS; column += CHAIN_LANES) {
-            vint nan_lanes = {0};
-            for (int i = 0; i < CHAIN_BLOCK_K; i++) {
+        for (int i = 0; i < CHAIN_BLOCK_K; i++) {
+            for (int column = 0; column < CHAIN_COLUMNS; column += CHAIN_LANES) {
                 const vuint word = *(const vuint *)&words[i / 4][column];
-                const vint code = (vint)(word >> (8 * (i % 4)));
-                const struct lanes_decoded lanes = lanes_decode(code);
-                *(vfloat *)&panel->value[first_k + i][column] = lanes.value;
-                chain_narrow(&panel->exponent[first_k + i][column], lanes.exponent);
-                nan_lanes |= lanes.nan;
+                *(vfloat *)&panel->value[first_k + i][column] =
+                    values_decode((vint)(word >> (8 * (i % 4))));
             }
-            nan |= chain_mask_bits(nan_lanes) << column;
         }
-        panel->nan[first_k / CHAIN_BLOCK_K] = nan;
+        panel->nan[block] = 0;
+        for (int column = 0; column < CHAIN_COLUMNS; column += 8) {
+            vbytes nan = {0};
+            for (int i = 0; i < CHAIN_BLOCK_K; i += 4) {
+                const vbytes word = *(const vbytes *)&words[i / 4][column];
+                int8_t *const exponents = &panel->exponent[first_k + i][column];
+                bytes_transpose(exponents_decode(word), (int8_t(*)[CHAIN_COLUMNS])exponents);
+                nan |= codes_nan(word);
+            }
+            const __m256 columns = (__m256)((vwords)nan != 0);
+            panel->nan[block] |= (uint32_t)_mm256_movemask_ps(columns) << column;
+        }
     }
 }
 
@@ -177,7 +205,7 @@ CHAIN_INLINE void products_emax(const chain_row *row, const chain_panel *panel, 
 {
     vbytes top = (vbytes){0} + 2 * CHAIN_ZERO;
     for (int k = first_k; k < first_k + CHAIN_BLOCK_K; k++)
-        top = chain_max_bytes(top, row->exponent[k] + *(const vbytes *)panel->exponent[k]);
+        top = bytes_max(top, row->exponent[k] + *(const vbytes *)panel->exponent[k]);
 
     int8_t columns[CHAIN_COLUMNS];
     memcpy(columns, &top, sizeof columns);
