@@ -1,12 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-# Says what this build can run on. GPU kernels will be compiled here and embedded into the library.
+# Compiles the GPU kernels and embeds them into the library. Without nvcc the library has the CPU
+# model alone.
 
+option(HALFBYTE_CUDA "Build the GPU kernels where nvcc 12.3 or later is found" ON)
 find_program(HALFBYTE_NVCC nvcc
     HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 mark_as_advanced(HALFBYTE_NVCC)
-if(HALFBYTE_NVCC)
-    set(found "nvcc found at ${HALFBYTE_NVCC}, not used")
+
+if(HALFBYTE_CUDA AND HALFBYTE_NVCC)
+    enable_language(ASM)
+    set(HALFBYTE_HAS_KERNELS ON)
+    message(STATUS "GPU kernels: built with ${HALFBYTE_NVCC}")
 else()
-    set(found "nvcc not found, not needed")
+    set(HALFBYTE_HAS_KERNELS OFF)
+    message(STATUS "GPU kernels: none (nvcc not found or HALFBYTE_CUDA off); CPU model only")
 endif()
-message(STATUS "CUDA kernels: none in this version; CPU model only (${found})")
+
+# Sets `objects` to what embeds the kernels: one object a file in src/kernels/instances, from a cubin
+# that tools/build_kernel.sh has made and accepted.
+function(halfbyte_embed_kernels objects)
+    set(kernels "${PROJECT_SOURCE_DIR}/src/kernels")
+    file(GLOB sources CONFIGURE_DEPENDS "${kernels}/instances/*.cu")
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${kernels}/*.h")
+    set(build "${PROJECT_BINARY_DIR}/kernels")
+    file(MAKE_DIRECTORY "${build}")
+    set(script "${PROJECT_SOURCE_DIR}/tools/build_kernel.sh")
+    set(images "")
+    foreach(source IN LISTS sources)
+        cmake_path(GET source STEM name)
+        set(cubin "${build}/${name}.cubin")
+        add_custom_command(
+            OUTPUT "${cubin}"
+            BYPRODUCTS "${cubin}.log" "${cubin}.resources"
+            COMMAND "${script}" "${HALFBYTE_NVCC}" "${source}" "${cubin}"
+                "${PROJECT_SOURCE_DIR}/src"
+            DEPENDS "${source}" ${headers} "${script}"
+            VERBATIM COMMENT "Compiling kernel ${name}")
+        set(image "${build}/${name}.S")
+        file(CONFIGURE OUTPUT "${image}" @ONLY CONTENT "#define KERNEL_NAME ${name}
+#define KERNEL_CUBIN \"${cubin}\"
+#include \"${PROJECT_SOURCE_DIR}/src/cuda/kernel_image.S\"
+")
+        set_source_files_properties("${image}" PROPERTIES OBJECT_DEPENDS "${cubin}")
+        list(APPEND images "${image}")
+    endforeach()
+    set(${objects} "${images}" PARENT_SCOPE)
+endfunction()

@@ -66,6 +66,9 @@ HB_DEVICE void produce(const gemm_fp8_params *p, smem_addr stages, ring r)
 {
     uint32_t tile;
     int32_t block;
+    if (p->k_blocks == 0) {
+        return; /* the maps are empty too */
+    }
     tma_prefetch_map(&p->a);
     tma_prefetch_map(&p->b);
     for (tile = block_index(); tile < tiles_all(p); tile += block_count()) {

@@ -5,7 +5,7 @@
 #ifndef HALFBYTE_KERNELS_GEMM_FP8_PARAMS_H
 #define HALFBYTE_KERNELS_GEMM_FP8_PARAMS_H
 
-#include "kernels/hopper/hopper.h"
+#include "kernels/hopper/types.h"
 
 /* Strides in elements; extents as in the problem. */
 typedef struct gemm_fp8_params {

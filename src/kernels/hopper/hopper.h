@@ -24,20 +24,7 @@
 #ifndef HALFBYTE_KERNELS_HOPPER_HOPPER_H
 #define HALFBYTE_KERNELS_HOPPER_HOPPER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-typedef uint32_t smem_addr;
-
-/* What a host-made tensor map looks like to a kernel; CUtensorMap on the GPU. */
-typedef struct tensor_map {
-#if defined(__CUDACC__)
-    alignas(64) unsigned char opaque[128];
-#else
-    _Alignas(64) unsigned char opaque[128];
-#endif
-} tensor_map;
+#include "kernels/hopper/types.h"
 
 /*
  * Cache policies of the _hint forms: what createpolicy.fractional.L2 with fraction 1.0 returns.

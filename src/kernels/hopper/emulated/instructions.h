@@ -9,9 +9,7 @@
 #ifndef HALFBYTE_KERNELS_HOPPER_EMULATED_INSTRUCTIONS_H
 #define HALFBYTE_KERNELS_HOPPER_EMULATED_INSTRUCTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "kernels/hopper/types.h"
 
 #ifdef __cplusplus
 extern "C" {

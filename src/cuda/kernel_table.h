@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernels that are built into the library: kernels.def as a table.
+ */
+#ifndef HALFBYTE_CUDA_KERNEL_TABLE_H
+#define HALFBYTE_CUDA_KERNEL_TABLE_H
+
+#include <stdint.h>
+
+/* kernels.def is included for its rows, with KERNEL_ROW(...) defined by the includer. */
+enum {
+#define KERNEL_ROW(name, ...) KERNEL_INDEX_##name,
+#include "api/kernels.def"
+#undef KERNEL_ROW
+    KERNEL_COUNT
+};
+
+typedef struct kernel_row {
+    const char *name;
+    const void *image; /* cubin; NULL if the library was built without nvcc */
+    uint32_t threads;
+    uint32_t smem_bytes;
+    uint32_t tile_m;
+    uint32_t tile_n;
+    uint32_t cluster;
+} kernel_row;
+
+extern const kernel_row kernel_table[KERNEL_COUNT + 1];
+
+#endif
