@@ -60,13 +60,6 @@ static void word_store(uint8_t *row, enum int4_form form, int64_t word, int64_t 
     }
 }
 
-/* True if one of the eight two's complement nibbles is 8, that is -8. */
-static bool word_holds_minus8(uint32_t bits)
-{
-    const uint32_t zero_if_minus8 = bits ^ OFFSET_BINARY_XOR;
-    return ((zero_if_minus8 - 0x11111111u) & ~zero_if_minus8 & 0x88888888u) != 0;
-}
-
 int64_t int4_row_bytes(enum int4_form form, int64_t k)
 {
     if (k < 0 || !form_is_known(form))
@@ -103,19 +96,40 @@ bool int4_convert_rows(void *dst, enum int4_form dst_form, int64_t dst_stride_by
     return true;
 }
 
+/* True if one of the 16 nibbles is zero. */
+static bool holds_zero_nibble(uint64_t nibbles)
+{
+    return ((nibbles - 0x1111111111111111u) & ~nibbles & 0x8888888888888888u) != 0;
+}
+
+static bool row_holds_minus8(const uint8_t *row, enum int4_form form, int64_t k)
+{
+    /* -8 is 8 in two's complement and 0 in offset binary; the order of nibbles does not matter. */
+    const uint64_t minus8 = form == INT4_OFFSET32 ? 0 : 0x8888888888888888u;
+    bool found = false;
+    int64_t i = 0;
+
+    for (; i + 16 <= k; i += 16) {
+        uint64_t nibbles;
+        memcpy(&nibbles, row + i / 2, sizeof nibbles);
+        found |= holds_zero_nibble(nibbles ^ minus8);
+    }
+    for (; i < k; i += 8) { /* two words at most; they are zero beyond k */
+        const uint64_t nibbles = word_load(row, form, i / 8, k);
+        found |= holds_zero_nibble(nibbles ^ 0x8888888888888888u);
+    }
+    return found;
+}
+
 bool int4_rows_hold_minus8(const void *src, enum int4_form form, int64_t stride_bytes, int64_t n,
                            int64_t k, bool *holds)
 {
     if (!rows_are_valid(form, stride_bytes, n, k))
         return false;
 
-    const int64_t words = k / 8 + (k % 8 != 0);
     bool found = false;
-    for (int64_t row = 0; row < n && !found; row++) {
-        const uint8_t *from = (const uint8_t *)src + row * stride_bytes;
-        for (int64_t word = 0; word < words; word++)
-            found |= word_holds_minus8(word_load(from, form, word, k));
-    }
+    for (int64_t row = 0; row < n && !found; row++)
+        found = row_holds_minus8((const uint8_t *)src + row * stride_bytes, form, k);
     *holds = found;
     return true;
 }
@@ -126,6 +140,12 @@ void int4_row_read(uint8_t *raw, const void *row, enum int4_form form, int64_t k
     const int64_t k_end = k_begin + count;
     const unsigned skip = 4u * (unsigned)(k_begin % 8);
 
+    if (form == INT4_RAW && k_begin % 2 == 0) { /* whole bytes */
+        memcpy(raw, (const uint8_t *)row + k_begin / 2, (size_t)((count + 1) / 2));
+        if (count % 2 != 0)
+            raw[count / 2] &= 0x0f;
+        return;
+    }
     for (int64_t i = 0; 8 * i < count; i++) {
         const int64_t word = k_begin / 8 + i;
         uint32_t bits = word_load(row, form, word, k_end) >> skip;
@@ -141,6 +161,10 @@ void int4_row_write(void *row, enum int4_form form, int64_t k, int64_t k_begin, 
     const int64_t first = k_begin / 8, k_end = k_begin + count;
     const unsigned skip = 4u * (unsigned)(k_begin % 8);
 
+    if (form == INT4_RAW && k_begin % 2 == 0) {
+        int4_row_read((uint8_t *)row + k_begin / 2, raw, INT4_RAW, 0, count);
+        return;
+    }
     for (int64_t word = first; count > 0 && 8 * word < k_end; word++) {
         const int64_t i = word - first;
         uint32_t bits = 0;
