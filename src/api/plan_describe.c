@@ -48,7 +48,7 @@ static void options_describe(describe_line *line, const halfbyte_problem *p)
     if (p->k_splits > 1) {
         describe_add(line, " k_splits=%lld", (long long)p->k_splits);
     }
-    if (p->grouping != HALFBYTE_GROUPING_DENSE) {
+    if (p->grouping == HALFBYTE_GROUPING_RANGES || p->grouping == HALFBYTE_GROUPING_MASKED) {
         describe_add(line, " index=%s", p->index_type == HALFBYTE_INDEX_INT64 ? "int64" : "int32");
     }
     if ((p->flags & HALFBYTE_ZERO_FILL_PADDING) != 0) {
