@@ -60,9 +60,9 @@ static void convert_to_f32(float *dst, const void *src, halfbyte_type type, size
 
 static bool pair_is_served(halfbyte_type dst_type, halfbyte_type src_type)
 {
-    if (!type_is_known(dst_type) || !type_is_known(src_type) ||
-        dst_type == HALFBYTE_TYPE_INT4 || src_type == HALFBYTE_TYPE_INT4 ||
-        dst_type == HALFBYTE_TYPE_NONE || src_type == HALFBYTE_TYPE_NONE) {
+    if (!type_is_known(dst_type) || !type_is_known(src_type) || dst_type == HALFBYTE_TYPE_INT4 ||
+        src_type == HALFBYTE_TYPE_INT4 || dst_type == HALFBYTE_TYPE_NONE ||
+        src_type == HALFBYTE_TYPE_NONE) {
         return false;
     }
     return dst_type == src_type || dst_type == HALFBYTE_TYPE_F32 || src_type == HALFBYTE_TYPE_F32;
@@ -88,8 +88,7 @@ halfbyte_status halfbyte_convert(void *dst, halfbyte_type dst_type, const void *
     CHECK(pair_is_served(dst_type, src_type), HALFBYTE_ERR_UNSUPPORTED,
           "dst_type = %s (%d), src_type = %s (%d): accepted: f32 and any type but int4, or twice "
           "the same",
-          halfbyte_type_name(dst_type), (int)dst_type, halfbyte_type_name(src_type),
-          (int)src_type);
+          halfbyte_type_name(dst_type), (int)dst_type, halfbyte_type_name(src_type), (int)src_type);
     CHECK_ARGUMENT(count >= 0, "count = %" PRId64 ": must be at least 0", count);
     if (count == 0) {
         return HALFBYTE_SUCCESS;

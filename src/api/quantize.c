@@ -49,13 +49,18 @@ static parallel_pool *pool_of(const halfbyte_device *device)
     return device != NULL ? device->pool : NULL;
 }
 
-static tensor matrix(const char *name, const void *data, int bits, int64_t ld,
-                     int64_t group_stride)
+static tensor matrix(const char *name, const void *data, int bits, int64_t ld, int64_t group_stride)
 {
     const size_t alignment = bits < 16 ? 1 : (size_t)bits / 8;
-    return (tensor){.name = name, .row_stride_name = "ld", .data = data, .bits = bits,
-                    .groups = 1, .row_stride = ld, .group_stride = group_stride,
-                    .stride_multiple = 1, .alignment = alignment};
+    return (tensor){.name = name,
+                    .row_stride_name = "ld",
+                    .data = data,
+                    .bits = bits,
+                    .groups = 1,
+                    .row_stride = ld,
+                    .group_stride = group_stride,
+                    .stride_multiple = 1,
+                    .alignment = alignment};
 }
 
 /* A scale tensor of mn x kb as rows of whatever is contiguous. */
@@ -230,9 +235,9 @@ static halfbyte_status quantized_check(halfbyte_weight_quantization *a, bool wri
 static halfbyte_status fault_report(const halfbyte_weight_quantization *a,
                                     const quantize_fault *fault)
 {
-    const int64_t width = a->type == HALFBYTE_TYPE_E4M3    ? QUANTIZE_BLOCK
-                          : a->weight_group_size != 0 ? a->weight_group_size
-                                                      : a->k;
+    const int64_t width = a->type == HALFBYTE_TYPE_E4M3 ? QUANTIZE_BLOCK
+                          : a->weight_group_size != 0   ? a->weight_group_size
+                                                        : a->k;
     const int64_t height = a->type == HALFBYTE_TYPE_E4M3 ? QUANTIZE_BLOCK : 1;
     const int64_t row_end = fault->row + height < a->n ? fault->row + height : a->n;
     const int64_t column_end = fault->column + width < a->k ? fault->column + width : a->k;
@@ -241,14 +246,13 @@ static halfbyte_status fault_report(const halfbyte_weight_quantization *a,
                    "arguments.src: group %" PRId64 ", row %" PRId64 ", column %" PRId64
                    " is %g: weights must be finite",
                    fault->group, fault->row, fault->column, (double)fault->magnitude);
-    CHECK_ARGUMENT(fault->kind == QUANTIZE_NO_FAULT,
-                   "arguments.src: group %" PRId64 ", rows [%" PRId64 ", %" PRId64
-                   "), columns [%" PRId64 ", %" PRId64
-                   "): the largest magnitude %g gives a scale that %s in %s",
-                   fault->group, fault->row, row_end, fault->column, column_end,
-                   (double)fault->magnitude,
-                   fault->kind == QUANTIZE_SCALE_ZERO ? "rounds to zero" : "overflows",
-                   halfbyte_type_name(a->scale_type));
+    CHECK_ARGUMENT(
+        fault->kind == QUANTIZE_NO_FAULT,
+        "arguments.src: group %" PRId64 ", rows [%" PRId64 ", %" PRId64 "), columns [%" PRId64
+        ", %" PRId64 "): the largest magnitude %g gives a scale that %s in %s",
+        fault->group, fault->row, row_end, fault->column, column_end, (double)fault->magnitude,
+        fault->kind == QUANTIZE_SCALE_ZERO ? "rounds to zero" : "overflows",
+        halfbyte_type_name(a->scale_type));
     return HALFBYTE_SUCCESS;
 }
 

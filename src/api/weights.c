@@ -45,8 +45,7 @@ static halfbyte_status weight_group_check(const char *name, int64_t size, int64_
     CHECK_ARGUMENT(size == 0 || size == 32 || size == 64 || size == 128,
                    "%s.weight_group_size = %" PRId64 ": accepted: 32, 64, 128, 0 (all of k)", name,
                    size);
-    CHECK_ARGUMENT(offset >= 0 && offset % OFFSET_MULTIPLE == 0 &&
-                       (offset == 0 || offset < size),
+    CHECK_ARGUMENT(offset >= 0 && offset % OFFSET_MULTIPLE == 0 && (offset == 0 || offset < size),
                    "%s.group_k_offset = %" PRId64
                    ": must be a multiple of %d below weight_group_size = %" PRId64 ", or 0",
                    name, offset, OFFSET_MULTIPLE, size);
@@ -68,7 +67,9 @@ static halfbyte_status gate_up_check(const char *name, uint32_t flags, int64_t n
 
 static struct int4_packed_shape shape_of(const halfbyte_int4_desc *desc)
 {
-    return (struct int4_packed_shape){.groups = desc->groups, .n = desc->n, .k = desc->k,
+    return (struct int4_packed_shape){.groups = desc->groups,
+                                      .n = desc->n,
+                                      .k = desc->k,
                                       .group_k_offset = desc->group_k_offset,
                                       .flags = desc->flags};
 }
@@ -110,8 +111,7 @@ halfbyte_status halfbyte_packed_weights_bytes(const halfbyte_int4_desc *desc, si
     size_t size = 0;
 
     CHECK_STATUS(desc_check(&d, desc));
-    CHECK_STATUS(
-        weight_group_check("desc", d.weight_group_size, d.group_k_offset, d.scale_type));
+    CHECK_STATUS(weight_group_check("desc", d.weight_group_size, d.group_k_offset, d.scale_type));
     const struct int4_packed_shape shape = shape_of(&d);
     CHECK_STATUS(packed_size(&shape, &size));
     CHECK_ARGUMENT(bytes != NULL, "bytes = NULL: must point to where the size is stored");
@@ -124,7 +124,7 @@ halfbyte_status halfbyte_packed_weights_bytes(const halfbyte_int4_desc *desc, si
 typedef struct packing_job {
     struct int4_packed_shape shape;
     enum int4_form form;
-    unsigned char *plain;  /* the checkpoint's layout */
+    unsigned char *plain; /* the checkpoint's layout */
     int64_t row_bytes, group_bytes;
     unsigned char *packed;
     bool unpack;
@@ -272,14 +272,26 @@ static halfbyte_status tensors_check(packing_call *call, const void *plain, cons
     size_t bytes = 0;
 
     CHECK_STATUS(packed_size(&call->shape, &bytes));
-    call->plain = (tensor){.name = plain_name, .row_stride_name = "ld", .data = plain, .bits = 4,
-                           .groups = d->groups, .rows = d->n,
+    call->plain = (tensor){.name = plain_name,
+                           .row_stride_name = "ld",
+                           .data = plain,
+                           .bits = 4,
+                           .groups = d->groups,
+                           .rows = d->n,
                            .columns = int4_row_bytes((enum int4_form)d->layout, d->k) * 2,
-                           .row_stride = d->ld, .group_stride = d->group_stride,
-                           .stride_multiple = int8 ? 2 : 8, .alignment = int8 ? 1 : 4};
-    call->packed = (tensor){.name = "packed", .row_stride_name = "ld", .data = packed, .bits = 8,
-                            .groups = 1, .rows = 1, .columns = (int64_t)bytes,
-                            .stride_multiple = 1, .alignment = PACKED_ALIGNMENT};
+                           .row_stride = d->ld,
+                           .group_stride = d->group_stride,
+                           .stride_multiple = int8 ? 2 : 8,
+                           .alignment = int8 ? 1 : 4};
+    call->packed = (tensor){.name = "packed",
+                            .row_stride_name = "ld",
+                            .data = packed,
+                            .bits = 8,
+                            .groups = 1,
+                            .rows = 1,
+                            .columns = (int64_t)bytes,
+                            .stride_multiple = 1,
+                            .alignment = PACKED_ALIGNMENT};
     CHECK_STATUS(tensor_check(&call->plain, unpack));
     CHECK_STATUS(tensor_check(&call->packed, !unpack));
     CHECK(packed_bytes >= bytes, HALFBYTE_ERR_BUFFER_TOO_SMALL,

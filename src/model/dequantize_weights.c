@@ -65,5 +65,7 @@ void dequantize_weights(const halfbyte_weight_quantization *arguments,
 {
     dequantize_job job = {.arguments = arguments, .out = out};
 
-    parallel_for(pool, arguments->groups * arguments->n, task_dequantize, &job);
+    if (arguments->k > 0) {
+        parallel_for(pool, arguments->groups * arguments->n, task_dequantize, &job);
+    }
 }

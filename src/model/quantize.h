@@ -40,8 +40,7 @@ typedef struct quantize_fault {
 } quantize_fault;
 
 /* Writes nothing unless it returns QUANTIZE_NO_FAULT. */
-quantize_fault quantize_weights(const halfbyte_weight_quantization *arguments,
-                                parallel_pool *pool);
+quantize_fault quantize_weights(const halfbyte_weight_quantization *arguments, parallel_pool *pool);
 
 /* out[g, row, column] = mul_rn(q, scale), f32. */
 void dequantize_weights(const halfbyte_weight_quantization *arguments,

@@ -29,6 +29,12 @@ static const void *source_at(const halfbyte_activation_quantization *a, int64_t 
     return (const char *)a->src.data + (row * a->src.ld + column) * source_bytes(a->src_type);
 }
 
+static uint8_t *destination_at(const halfbyte_activation_quantization *a, int64_t row,
+                               int64_t column)
+{
+    return (uint8_t *)a->dst.data + row * a->dst.ld + column;
+}
+
 static int64_t count_at(int64_t column, int64_t k)
 {
     return k - column < PIECE_CHUNK ? k - column : PIECE_CHUNK;
@@ -78,12 +84,11 @@ static int32_t row_amax_finite(const halfbyte_activation_quantization *a, int64_
 static void row_store(const halfbyte_activation_quantization *a, int64_t row, float scale)
 {
     float x[PIECE_CHUNK];
-    uint8_t *dst = (uint8_t *)a->dst.data + row * a->dst.ld;
 
     for (int64_t column = 0; column < a->k; column += PIECE_CHUNK) {
         const int64_t count = count_at(column, a->k);
         chunk_load(x, source_at(a, row, column), a->src_type, count);
-        chunk_store(dst + column, x, count, scale);
+        chunk_store(destination_at(a, row, column), x, count, scale);
     }
 }
 
@@ -91,7 +96,6 @@ static void row_store(const halfbyte_activation_quantization *a, int64_t row, fl
 static void row_store_blocks(const halfbyte_activation_quantization *a, int64_t row)
 {
     float x[PIECE_CHUNK];
-    uint8_t *dst = (uint8_t *)a->dst.data + row * a->dst.ld;
     float *scales = a->scale.data;
     const bool k_major = a->layout == HALFBYTE_SCALE_K_MAJOR;
 
@@ -99,7 +103,7 @@ static void row_store_blocks(const halfbyte_activation_quantization *a, int64_t 
         const int64_t count = count_at(column, a->k), block = column / PIECE_CHUNK;
         chunk_load(x, source_at(a, row, column), a->src_type, count);
         const float scale = scale_for(a, chunk_amax_finite(x));
-        chunk_store(dst + column, x, count, scale);
+        chunk_store(destination_at(a, row, column), x, count, scale);
         scales[k_major ? row * a->scale.stride_mn + block : row + block * a->scale.stride_k] =
             scale;
     }
@@ -121,9 +125,9 @@ static void task_amax(void *context, int64_t task)
         amax = in_row > amax ? in_row : amax;
     }
     int_least32_t known = atomic_load_explicit(&job->amax, memory_order_relaxed);
-    while (known < amax && !atomic_compare_exchange_weak_explicit(
-                               &job->amax, &known, amax, memory_order_relaxed,
-                               memory_order_relaxed)) {
+    while (known < amax &&
+           !atomic_compare_exchange_weak_explicit(&job->amax, &known, amax, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
     }
 }
 
@@ -145,17 +149,13 @@ static void task_store(void *context, int64_t task)
     }
     for (int64_t row = task * job->rows_per_task; row < task_row_end(job, task); row++) {
         switch (a->mode) {
-        case HALFBYTE_SCALE_1X128:
-            row_store_blocks(a, row);
-            break;
+        case HALFBYTE_SCALE_1X128: row_store_blocks(a, row); break;
         case HALFBYTE_SCALE_OUTER:
             scale = scale_for(a, row_amax_finite(a, row));
             scales[row] = scale;
             row_store(a, row, scale);
             break;
-        default: /* TENSOR */
-            row_store(a, row, scale);
-            break;
+        default: /* TENSOR */ row_store(a, row, scale); break;
         }
     }
 }

@@ -19,7 +19,7 @@
 #include "model/arith.h"
 
 enum {
-    PIECE = 32,       /* the smallest run of k that has a scale of its own */
+    PIECE = 32, /* the smallest run of k that has a scale of its own */
     PIECE_PER_BLOCK = 4,
     PIECE_CHUNK = PIECE * PIECE_PER_BLOCK,
 };
@@ -108,8 +108,8 @@ static inline uint8_t e4m3_encode_flat(float value)
     const uint32_t bits = bits_from_float(value);
     const int32_t magnitude = (int32_t)(bits & ~FLOAT_BITS_SIGN);
     const int32_t sign = (int32_t)(bits >> 24) & 0x80;
-    const int32_t odd = (magnitude >> 20) & 1;
-    const int32_t normal = ((magnitude + 0x7ffff + odd) >> 20) - ((127 - 7) << 3);
+    const uint32_t rounded = (uint32_t)magnitude + 0x7ffffu + (((uint32_t)magnitude >> 20) & 1u);
+    const int32_t normal = (int32_t)(rounded >> 20) - ((127 - 7) << 3);
     const float shifted = float_from_bits((uint32_t)magnitude) + 16384.0f;
     const int32_t subnormal = (int32_t)(bits_from_float(shifted) - 0x46800000u);
     const int32_t code = magnitude < 0x3c800000 ? subnormal : normal;

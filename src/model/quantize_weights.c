@@ -178,7 +178,7 @@ static void int4_row_store(const halfbyte_weight_quantization *a, int64_t group,
     uint8_t *dst = weight_int4_row(a, group, row);
     float scales[PIECE_PER_BLOCK] = {0}, x[PIECE_CHUNK];
 
-    if (a->weight_group_size == 0 && a->k > 0) {
+    if (a->weight_group_size == 0) {
         const float scale = scale_rounded(a, row_amax(a, group, row));
         scale_write(a, weight_scale_index(a, group, row, 0), scale);
         for (int i = 0; i < PIECE_PER_BLOCK; i++) {
@@ -282,9 +282,9 @@ static void task_judge(void *context, int64_t task)
     if (task >= known || task_fault(job, task).kind == QUANTIZE_NO_FAULT) {
         return;
     }
-    while (task < known && !atomic_compare_exchange_weak_explicit(
-                               &job->first_bad, &known, task, memory_order_relaxed,
-                               memory_order_relaxed)) {
+    while (task < known &&
+           !atomic_compare_exchange_weak_explicit(&job->first_bad, &known, task,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 
@@ -338,14 +338,13 @@ static void task_locate(void *context, int64_t task)
     fault_locate_weight(job->weights, &job->fault);
 }
 
-quantize_fault quantize_weights(const halfbyte_weight_quantization *arguments,
-                                parallel_pool *pool)
+quantize_fault quantize_weights(const halfbyte_weight_quantization *arguments, parallel_pool *pool)
 {
     const bool int4 = arguments->type == HALFBYTE_TYPE_INT4;
     weight_job job = {.arguments = arguments};
 
     job.units = int4 ? arguments->n : (arguments->n + QUANTIZE_BLOCK - 1) / QUANTIZE_BLOCK;
-    const int64_t tasks = arguments->groups * job.units;
+    const int64_t tasks = arguments->k > 0 ? arguments->groups * job.units : 0;
 
     atomic_init(&job.first_bad, tasks);
     parallel_for(pool, tasks, task_judge, &job);
