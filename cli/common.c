@@ -115,6 +115,11 @@ void *cli_alloc(uint64_t count, uint64_t size)
     if (size != 0 && count > (SIZE_MAX - 64) / size)
         return NULL;
     size_t bytes = ((size_t)(count * size) + 63) / 64 * 64;
+    /* Linux grants more than there is and ends the program when it is touched. */
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page_bytes > 0 && bytes / (size_t)page_bytes >= (size_t)pages)
+        return NULL;
     if (bytes == 0)
         bytes = 64;
     void *memory = aligned_alloc(64, bytes);
