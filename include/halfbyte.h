@@ -2,7 +2,9 @@
 /*
  * halfbyte: low-bit matrix products for LLM inference on NVIDIA Hopper, exact to the last bit.
  *
- * D[m,n] = epilogue( sum over k of A[m,k] * B[n,k] * scales ),  A = activations (e4m3), B = weights.
+ * D[m,n] = epilogue( sum over k of A[m,k] * B[n,k] * scales )
+ *
+ *   A  activations, e4m3      B  weights      D  bf16, fp16 or fp32
  *
  *   FP8    B is e4m3, scaled per tensor, per output channel, per 1x128 or per 128x128 block.
  *   W4A8   B is int4, scaled per group of 32, 64, 128 or all k.
@@ -17,36 +19,41 @@
  *     halfbyte_run(plan, &operands, NULL, 0, NULL);          often
  *     halfbyte_plan_destroy(plan);  halfbyte_device_close(device);
  *
- * RESULT.  docs/numerics.md defines every output bit.  In short, for each output element: k is walked
- * in blocks (of 128, or of weight_group_size where that is smaller) in ascending order; inside a block
- * the tensor core's arithmetic chains 32 products at a time from +0; then acc = fma(partial, scale,
- * acc) in fp32, where scale is the product of the scales that vary along k.  Epilogue, absent terms
- * skipped: acc, * A scale (tensor or row), * B scale (tensor or channel), * channel scale, * alpha,
- * + beta*C, + bias, conversion to d_type (round to nearest even, fp16 overflow to infinity).  All
- * executors give these bits, whatever the batch, the number of threads or SMs, or the group layout.
- * NaN results are 0x7fffffff in fp32, 0x7fff in bf16 and fp16.
+ * RESULT.  docs/numerics.md defines every output bit.  In short, for each output element: k is
+ * walked in blocks (of 128, or of weight_group_size where that is smaller) in ascending order;
+ * inside a block the tensor core's arithmetic chains 32 products at a time from +0; then acc =
+ * fma(partial, scale, acc) in fp32, where scale is the product of the scales that vary along k.
+ * Epilogue, absent terms skipped: acc, * A scale (tensor or row), * B scale (tensor or channel),
+ * * channel scale, * alpha, + beta*C, + bias, conversion to d_type (round to nearest even, fp16
+ * overflow to infinity).  All executors give these bits, whatever the batch, the number of threads
+ * or SMs, or the group layout.  NaN results are 0x7fffffff in fp32, 0x7fff in bf16 and fp16.
  *
- * ERRORS.  Every function that can fail returns a halfbyte_status.  On failure nothing is written to
- * the caller's memory, nothing is enqueued and nothing leaks; halfbyte_last_error() gives one sentence
- * that names the argument, its value and what is accepted.  The library never prints and never exits.
+ * ERRORS.  Every function that can fail returns a halfbyte_status.  On failure nothing is written
+ * to the caller's memory, nothing is enqueued and nothing leaks; halfbyte_last_error() gives one
+ * sentence that names the argument, its value and what is accepted.  The library never prints and
+ * never exits.
  *
  * STRUCTS begin with struct_size and are made by their _init() function, which sets that field and
- * zeroes the rest; zero is the default of every field.  New fields go to the end, so a program built
- * against an older header keeps working.  struct_size larger than this library knows is accepted only
- * if the unknown tail is zero.
+ * zeroes the rest; zero is the default of every field.  New fields go to the end, so a program
+ * built against an older header keeps working.  A program built against a newer one works if the
+ * fields that this library does not know are zero: ERR_UNSUPPORTED if one is not.  A struct_size
+ * that no version has (smaller than in 0.1.0, or larger than here by more than 4096 bytes) is
+ * ERR_INVALID_ARGUMENT: the struct was not initialised.
  *
- * UNITS.  m, n, k, ld, strides and counts are in elements of the tensor they belong to (an int4 counts
- * as one element, two in a byte) unless the name ends in _bytes.  Ranges are half-open.  A stride along
- * an extent of 0 or 1 is not looked at.
+ * UNITS.  m, n, k, ld, strides and counts are in elements of the tensor they belong to (an int4
+ * counts as one element, two in a byte) unless the name ends in _bytes.  Ranges are half-open.  A
+ * stride along an extent of 0 or 1 is not looked at.
  *
- * THREADS.  A plan is immutable: any number of threads may run it at once.  A device may be used from
- * any thread.  Opening, closing, creating and destroying one and the same object is the caller's to
- * order.  After fork() a child must open its own device.
+ * THREADS.  A plan is immutable: any number of threads may run it at once.  A device may be used
+ * from any thread.  Opening, closing, creating and destroying one and the same object is the
+ * caller's to order.  After fork() a child must open its own device.
  *
  * MEMORY.  Tensors belong to the caller and are only read (inputs) or written (outputs) during the
- * call, or until the work on the stream has finished for the GPU.  Host memory for the CPU model and
- * the emulator, device memory for the GPU.  D may be the very tensor C (same pointer, strides and
- * type); apart from that an output must not overlap an input.
+ * call, or until the work on the stream has finished for the GPU.  Host memory for the CPU model
+ * and the emulator, device memory for the GPU.  D may be the very tensor C (same pointer, strides
+ * and type); apart from that an output must not overlap an input, and is refused if it does.
+ * Elements count, not the memory between them: D may be some columns of a matrix whose other
+ * columns are an input.
  *
  * Version 0.x: the ABI may change between minor versions (NEWS.md says how).
  */
@@ -78,15 +85,15 @@ extern "C" {
  * One table makes the enum, the names and the texts.  Thousands are categories: 1000 the caller's
  * argument, 2000 not served, 3000 resources, 4000 CUDA, 5000 a defect of the library.
  */
-#define HALFBYTE_STATUS_MAP(XX)                                                                  \
-    XX(SUCCESS, 0, "success")                                                                    \
-    XX(ERR_INVALID_ARGUMENT, 1000, "invalid argument")                                           \
-    XX(ERR_MISALIGNED, 1001, "pointer or stride misaligned")                                     \
-    XX(ERR_BUFFER_TOO_SMALL, 1002, "buffer too small")                                           \
-    XX(ERR_UNSUPPORTED, 2000, "no executor serves this problem")                                 \
-    XX(ERR_NO_DEVICE, 2001, "no such device on this machine")                                    \
-    XX(ERR_OUT_OF_MEMORY, 3000, "out of memory")                                                 \
-    XX(ERR_CUDA, 4000, "CUDA call failed")                                                       \
+#define HALFBYTE_STATUS_MAP(XX)                                                                    \
+    XX(SUCCESS, 0, "success")                                                                      \
+    XX(ERR_INVALID_ARGUMENT, 1000, "invalid argument")                                             \
+    XX(ERR_MISALIGNED, 1001, "pointer or stride misaligned")                                       \
+    XX(ERR_BUFFER_TOO_SMALL, 1002, "buffer too small")                                             \
+    XX(ERR_UNSUPPORTED, 2000, "no executor serves this problem")                                   \
+    XX(ERR_NO_DEVICE, 2001, "no such device on this machine")                                      \
+    XX(ERR_OUT_OF_MEMORY, 3000, "out of memory")                                                   \
+    XX(ERR_CUDA, 4000, "CUDA call failed")                                                         \
     XX(ERR_INTERNAL, 5000, "internal error")
 
 typedef enum halfbyte_status {
@@ -135,8 +142,8 @@ HALFBYTE_API int halfbyte_type_bits(halfbyte_type type);
  * value (infinities too), fp16 overflows to infinity; NaN becomes 0x7fff (bf16, f16), 0x7f (e4m3,
  * e5m2), 0xff (e8m0).  f32 to e8m0 rounds up to the next power of two, clamps to [2^-127, 2^127];
  * zero gives 2^-127 and a negative number gives NaN.  Independent of the host's rounding mode.
- *   dst, src   count elements each, aligned to their element; must not overlap unless dst == src and
- *              both types have the same number of bits.  NULL is accepted if count is 0.
+ *   dst, src   count elements each, aligned to their element; must not overlap unless dst == src
+ *              and both types have the same number of bits.  NULL is accepted if count is 0.
  * ERR_INVALID_ARGUMENT (NULL, negative count), ERR_UNSUPPORTED (the pair).
  */
 HALFBYTE_API halfbyte_status halfbyte_convert(void *dst, halfbyte_type dst_type, const void *src,
@@ -155,8 +162,10 @@ typedef enum halfbyte_executor {
     HALFBYTE_EXECUTOR_EMULATOR = 3 /* kernel source run on the CPU.  Not built in this version. */
 } halfbyte_executor;
 
+/* SM90 lets the CPU model refuse what the GPU kernels refuse, so that a program written on a laptop
+ * does not fail in production. */
 typedef enum halfbyte_profile {
-    HALFBYTE_PROFILE_SM90 = 0, /* refuse what the GPU kernels refuse (alignment, n, k): the default */
+    HALFBYTE_PROFILE_SM90 = 0, /* the GPU's rules for alignment, n and k: the default */
     HALFBYTE_PROFILE_ANY = 1   /* CPU model only: any n, k, pointer and stride */
 } halfbyte_profile;
 
@@ -171,8 +180,9 @@ typedef struct halfbyte_device_options {
     size_t struct_size;
     halfbyte_executor executor;
     halfbyte_profile profile;
-    int32_t ordinal; /* GPU: CUDA device number */
-    int32_t threads; /* model: threads that work, the caller's included; 0 = CPUs the process may use */
+    int32_t ordinal;  /* GPU: CUDA device number, at least 0 */
+    int32_t threads;  /* model: threads that work, the caller's included, at most 1024;
+                         0 = as many as CPUs that the process may use */
     halfbyte_isa isa; /* model: code path; every path gives the same bits */
 } halfbyte_device_options;
 
@@ -190,8 +200,11 @@ HALFBYTE_API void halfbyte_device_close(halfbyte_device *device);
 /* Every describe function writes one line of text, NUL included, of at most this many bytes. */
 #define HALFBYTE_TEXT_BYTES 1024
 
-/* One line: executor, profile, code path, threads.  ERR_BUFFER_TOO_SMALL (and nothing written) if the
- * text does not fit into text_bytes; HALFBYTE_TEXT_BYTES always suffices. */
+/*
+ * One line: executor, profile, code path, threads.
+ * ERR_INVALID_ARGUMENT (NULL), ERR_BUFFER_TOO_SMALL (and nothing written) if the text does not fit
+ * into text_bytes; HALFBYTE_TEXT_BYTES always suffices.
+ */
 HALFBYTE_API halfbyte_status halfbyte_device_describe(const halfbyte_device *device, char *text,
                                                       size_t text_bytes);
 
@@ -207,13 +220,13 @@ typedef enum halfbyte_family {
  * How rows of A and D belong to the `groups` weight matrices.
  *
  *   DENSE    groups == 1; A is [m, k], D is [m, n].
- *   RANGES   A is [m, k], D is [m, n], all groups in one matrix; group g owns rows [start, end), see
- *            halfbyte_groups.  Any boundaries (no alignment), empty groups, gaps and rows past the
- *            last group are fine.
- *   MASKED   A is [groups, m, k], D is [groups, m, n]; group g owns its first counts[g] rows (all m
- *            if counts is NULL, which is a batched product).
- *   LABELS   A is [m, k], D is [m, n]; labels[row] names the group, -1 = no group.  Labels other than
- *            -1 must not decrease.
+ *   RANGES   A is [m, k], D is [m, n], all groups in one matrix; group g owns rows [start, end),
+ *            see halfbyte_groups.  Any boundaries (no alignment), empty groups, gaps and rows past
+ *            the last group are fine.
+ *   MASKED   A is [groups, m, k], D is [groups, m, n]; group g owns its first counts[g] rows (all
+ *            m if counts is NULL, which is a batched product).
+ *   LABELS   A is [m, k], D is [m, n]; labels[row] names the group, -1 = no group.  Labels other
+ *            than -1 must not decrease.
  *
  * Rows that no group owns are not read, and their rows of D are not written unless the flag
  * ZERO_FILL_PADDING is set.
@@ -238,7 +251,8 @@ typedef enum halfbyte_grouping {
  *
  *   family   A scale                       B scale
  *   FP8      NONE TENSOR OUTER 1X128, f32  NONE TENSOR OUTER 1X128 128X128, f32
- *   W4A8     NONE TENSOR OUTER 1X128, f32  NONE TENSOR OUTER (f32 bf16 f16), K_GROUP (f32 bf16 f16 e4m3)
+ *   W4A8     NONE TENSOR OUTER 1X128, f32  NONE, TENSOR OUTER in f32 bf16 f16,
+ *                                          K_GROUP in f32 bf16 f16 e4m3
  *
  * A 1X128 with group_k_offset != 0 is refused: the two block grids would not agree.  Scales may be
  * zero, negative, infinite or NaN; arithmetic goes its usual way.
@@ -255,11 +269,14 @@ typedef enum halfbyte_scale_mode {
 /*
  * Which stride of a two-dimensional scale tensor (1X128, 128X128, K_GROUP) is 1.
  *
- *   MN_MAJOR      element (mn, kb) at mn + kb * stride_k, stride_k >= extent of mn (any such value)
- *   K_MAJOR       element (mn, kb) at mn * stride_mn + kb, stride_mn >= extent of k blocks
- *   INTERLEAVED4  K_GROUP only: element (mn, kb) at (kb / 4) * stride_k + mn * 4 + kb % 4, stride_k >=
- *                 4 * n: what cutlass_w4a8_moe_mm expects if the number of k groups is a multiple of 4
- *                 (otherwise it expects MN_MAJOR).  The number of k groups must be a multiple of 4.
+ *   MN_MAJOR      element (mn, kb) at mn + kb * stride_k; stride_k >= extent of mn (any such value)
+ *   K_MAJOR       element (mn, kb) at mn * stride_mn + kb; stride_mn >= extent of k blocks
+ *   INTERLEAVED4  K_GROUP only: element (mn, kb) at (kb / 4) * stride_k + mn * 4 + kb % 4;
+ *                 stride_k and group_stride multiples of 4, stride_k >= 4 * n.  It is what
+ *                 cutlass_w4a8_moe_mm expects if the number of k groups is a multiple of 4, as it
+ *                 must be here (otherwise it expects MN_MAJOR).  stride_mn is not looked at.
+ *
+ * NONE, TENSOR and OUTER have no second dimension: MN_MAJOR.
  */
 typedef enum halfbyte_scale_layout {
     HALFBYTE_SCALE_MN_MAJOR = 0,
@@ -269,12 +286,12 @@ typedef enum halfbyte_scale_layout {
 
 typedef struct halfbyte_scale_spec {
     halfbyte_scale_mode mode;
-    halfbyte_type type; /* NONE = f32 */
+    halfbyte_type type; /* NONE = f32; must be NONE if mode is */
     halfbyte_scale_layout layout;
 } halfbyte_scale_spec;
 
 typedef enum halfbyte_b_layout {
-    HALFBYTE_B_ROW_MAJOR = 0, /* [groups, n, k], k contiguous; int4: byte j of a row holds k = 2j, 2j+1 */
+    HALFBYTE_B_ROW_MAJOR = 0, /* [groups, n, k], k contiguous; int4: byte j holds k = 2j, 2j + 1 */
     HALFBYTE_B_PACKED = 1     /* int4 only: made by halfbyte_pack_weights() */
 } halfbyte_b_layout;
 
@@ -284,64 +301,78 @@ typedef enum halfbyte_index_type {
 } halfbyte_index_type;
 
 typedef enum halfbyte_alpha_mode {
-    HALFBYTE_ALPHA_NONE = 0,   /* no multiplication */
-    HALFBYTE_ALPHA_HOST = 1,   /* operands.alpha */
-    HALFBYTE_ALPHA_DEVICE = 2  /* *operands.alpha_pointer, read when the work runs */
+    HALFBYTE_ALPHA_NONE = 0,  /* no multiplication */
+    HALFBYTE_ALPHA_HOST = 1,  /* operands.alpha */
+    HALFBYTE_ALPHA_DEVICE = 2 /* *operands.alpha_pointer, read when the work runs */
 } halfbyte_alpha_mode;
 
+/* SwiGLU: B has n = 2 * I rows, gate and up; D is [m, I]. */
 typedef enum halfbyte_activation {
     HALFBYTE_ACTIVATION_NONE = 0,
-    HALFBYTE_ACTIVATION_SWIGLU_HALVES = 1,     /* n = 2*I: gate in [0, I), up in [I, 2I); D is [m, I] */
+    HALFBYTE_ACTIVATION_SWIGLU_HALVES = 1,     /* gate in columns [0, I), up in [I, 2 * I) */
     HALFBYTE_ACTIVATION_SWIGLU_INTERLEAVED = 2 /* gate in even columns, up in odd ones */
 } halfbyte_activation;
 
-/* Flags of halfbyte_problem. */
-#define HALFBYTE_ZERO_FILL_PADDING 1u /* write +0 to the rows of D that no group owns */
-#define HALFBYTE_WEIGHTS_CONSTANT 2u  /* B and its scales may be read before the stream's previous kernel ends */
-#define HALFBYTE_LAUNCH_DEPENDENTS 4u /* GPU: let the next kernel start early (programmatic dependent launch) */
+/*
+ * Flags of halfbyte_problem.
+ *
+ *   ZERO_FILL_PADDING   write +0 to the rows of D that no group owns
+ *   WEIGHTS_CONSTANT    GPU: B and its scales may be read before the stream's previous kernel ends
+ *   LAUNCH_DEPENDENTS   GPU: let the next kernel start early (programmatic dependent launch)
+ */
+#define HALFBYTE_ZERO_FILL_PADDING 1u
+#define HALFBYTE_WEIGHTS_CONSTANT 2u
+#define HALFBYTE_LAUNCH_DEPENDENTS 4u
 
 /*
- * A problem.  Fields marked (later) exist so that the struct is complete; a value other than zero is
- * refused with ERR_UNSUPPORTED naming the field.
+ * A problem.  Fields marked (later) exist so that the struct is complete; a value other than zero
+ * is refused with ERR_UNSUPPORTED naming the field, and so is d_type e4m3.
  *
  * Limits: 0 <= m_max, n, k <= 2^31 - 1, 1 <= groups <= 2^20.
- * Profile SM90: W4A8 needs k % 32 == 0 and n % 8 == 0; FP8 takes any n and k.
+ * Profile SM90: W4A8 needs k % 32 == 0 and n % 8 == 0 (else ERR_UNSUPPORTED); FP8 takes any n, k.
+ *
+ * weight_group_size   K_GROUP: 32, 64, 128, or 0 = all of k.  Other modes: 0.
+ * group_k_offset      K_GROUP: how far into a weight group k = 0 lies (a tensor-parallel slice); a
+ *                     multiple of 32 below weight_group_size, 0 if that is 0.  Other modes: 0.
+ * k_splits            0 or 1: one running sum.  s > 1: s contiguous ranges of whole blocks (the
+ *                     first ones longer by one block where they do not divide evenly), each summed
+ *                     from +0, added in ascending order.  At most the number of blocks,
+ *                     ceil((k + group_k_offset) / block), or 1 if there is none.
+ * *_alignment         promised alignment in bytes of the data pointer and of row and group strides;
+ *                     a power of two up to 1024.  0, or less than the profile's minimum: that
+ *                     minimum (halfbyte_operands).  Run refuses what breaks the promise.
  */
 typedef struct halfbyte_problem {
     size_t struct_size;
-    halfbyte_family family;          /* must be set */
+    halfbyte_family family; /* must be set */
     halfbyte_grouping grouping;
-    int64_t m_max;                   /* most rows that run will be given (MASKED: rows a group) */
-    int64_t n;                       /* rows of B = columns of D */
-    int64_t k;                       /* columns of A and B */
-    int64_t groups;                  /* weight matrices; 0 = 1 */
-    halfbyte_type a_type;            /* NONE = e4m3, the only one */
-    halfbyte_type b_type;            /* NONE = that of the family, the only one */
-    halfbyte_type d_type;            /* bf16, f16 or f32; must be set */
+    int64_t m_max;        /* most rows that run will be given (MASKED: rows a group) */
+    int64_t n;            /* rows of B = columns of D */
+    int64_t k;            /* columns of A and B */
+    int64_t groups;       /* weight matrices; 0 = 1 */
+    halfbyte_type a_type; /* NONE = e4m3, the only one */
+    halfbyte_type b_type; /* NONE = that of the family, the only one */
+    halfbyte_type d_type; /* bf16, f16 or f32; must be set */
     halfbyte_b_layout b_layout;
     halfbyte_scale_spec a_scale;
     halfbyte_scale_spec b_scale;
-    int64_t weight_group_size;       /* K_GROUP: 32, 64, 128, or 0 = all of k; else 0 */
-    int64_t group_k_offset;          /* K_GROUP: how far into a weight group k = 0 lies (a tensor-parallel
-                                        slice); multiple of 32, below weight_group_size, 0 if that is 0 */
-    halfbyte_type channel_scale_type; /* f32: B has a further [groups, n] factor; NONE: it has not */
-    int64_t k_splits;                /* 0 or 1: one running sum.  s > 1: s contiguous ranges of whole
-                                        blocks (the first ones longer by one block where they do not
-                                        divide evenly), each summed from +0, added in ascending order */
+    int64_t weight_group_size;
+    int64_t group_k_offset;
+    halfbyte_type
+        channel_scale_type; /* f32: B has a further [groups, n] factor; NONE: it has not */
+    int64_t k_splits;
     halfbyte_alpha_mode alpha_mode;
-    halfbyte_type c_type;            /* f32, bf16, f16: + beta * C; NONE: C is absent */
-    halfbyte_type bias_type;         /* f32, bf16, f16: + bias[n]; NONE: absent */
-    halfbyte_index_type index_type;  /* of starts, ends and counts */
+    halfbyte_type c_type;           /* f32, bf16, f16: + beta * C; NONE: C is absent */
+    halfbyte_type bias_type;        /* f32, bf16, f16: + bias[n]; NONE: absent */
+    halfbyte_index_type index_type; /* of starts, ends and counts */
     uint32_t flags;
-    int32_t num_sms;                 /* GPU: most SMs to use; 0 = all.  Does not change a bit. */
-    /* Promised alignment in bytes of data pointers and row and group strides; 0 = the profile's
-     * minimum; a power of two up to 1024.  Run refuses what breaks the promise. */
+    int32_t num_sms; /* GPU: most SMs to use; 0 = all.  Does not change a bit. */
     int32_t a_alignment, b_alignment, d_alignment;
-    halfbyte_activation activation;    /* (later) */
-    halfbyte_type activation_type;     /* (later) gate and up are rounded to this type first */
-    halfbyte_scale_spec d_scale;       /* (later) scales of an e4m3 D */
-    halfbyte_type b_zero_point_type;   /* (later) int4 zero points [n, k groups] */
-    halfbyte_type a_prescale_type;     /* (later) [k] factor on activations before quantisation (AWQ) */
+    halfbyte_activation activation;  /* (later) */
+    halfbyte_type activation_type;   /* (later) gate and up are rounded to this type first */
+    halfbyte_scale_spec d_scale;     /* (later) scales of an e4m3 D */
+    halfbyte_type b_zero_point_type; /* (later) int4 zero points [n, k groups] */
+    halfbyte_type a_prescale_type;   /* (later) [k] factor on activations (AWQ) */
 } halfbyte_problem;
 
 /* ---------------------------------------------------------------------------------------------
@@ -350,8 +381,8 @@ typedef struct halfbyte_problem {
 typedef struct halfbyte_plan halfbyte_plan;
 
 /*
- * Makes a plan for problem on device.  The plan keeps a copy of the problem and refers to the device,
- * which must outlive it.  One plan serves every m in [0, m_max].  No GPU memory is taken.
+ * Makes a plan for problem on device.  The plan keeps a copy of the problem and refers to the
+ * device, which must outlive it.  One plan serves every m in [0, m_max].  No GPU memory is taken.
  * *plan is written on success only.
  * ERR_INVALID_ARGUMENT, ERR_UNSUPPORTED (valid, but no executor of this device serves it),
  * ERR_OUT_OF_MEMORY.
@@ -366,7 +397,15 @@ HALFBYTE_API void halfbyte_plan_destroy(halfbyte_plan *plan);
 /* Bytes of workspace that halfbyte_run() needs, for any m <= m_max; often 0.  0 for a NULL plan. */
 HALFBYTE_API size_t halfbyte_plan_workspace_bytes(const halfbyte_plan *plan);
 
-/* One line: the problem, the executor and the kernel.  As halfbyte_device_describe(). */
+/*
+ * One line: the problem with its defaults resolved, and the executor, for example
+ *
+ *   w4a8 ranges groups=8 m<=4096 n=4096 k=7168 a=e4m3:1x128/mn b=int4:k_group128:bf16/k d=bf16
+ *   bias=f32 index=int32 executor=model profile=sm90 isa=avx2 threads=2
+ *
+ * A scale stands behind its operand as mode:type/layout, f32 unsaid; absent terms are left out.
+ * Errors as halfbyte_device_describe().  The text is for people: it may change between versions.
+ */
 HALFBYTE_API halfbyte_status halfbyte_plan_describe(const halfbyte_plan *plan, char *text,
                                                     size_t text_bytes);
 
@@ -374,7 +413,14 @@ HALFBYTE_API halfbyte_status halfbyte_plan_describe(const halfbyte_plan *plan, c
  * Operands: what a run is given
  */
 
-/* Element (g, row, column) at data[g * group_stride + row * ld + column].  ld >= columns. */
+/*
+ * Element (g, row, column) at data[g * group_stride + row * ld + column].  ld >= columns.
+ *
+ * Tensors with one matrix a group: no element is shared, so that a forgotten group_stride is
+ * refused.  Either the matrices follow one another, group_stride >= (rows - 1) * ld + columns, or
+ * they stand side by side as in [rows, groups, columns], group_stride >= columns and ld >=
+ * (groups - 1) * group_stride + columns.
+ */
 typedef struct halfbyte_matrix_in {
     const void *data;
     int64_t ld;
@@ -387,8 +433,11 @@ typedef struct halfbyte_matrix_out {
     int64_t group_stride;
 } halfbyte_matrix_out;
 
-/* A scale tensor; see halfbyte_scale_layout for its strides.  group_stride as above; for TENSOR it is
- * the distance between the groups' values, 0 = all groups share one.  OUTER: stride_mn must be 1. */
+/*
+ * A scale tensor; see halfbyte_scale_layout for its strides.  The one that is 1 there (MN_MAJOR and
+ * OUTER: stride_mn, K_MAJOR: stride_k) must be 1, or 0, which stands for 1.  group_stride as for
+ * matrices; for TENSOR it is the distance between the groups' values, 0 = all groups share one.
+ */
 typedef struct halfbyte_scale_in {
     const void *data;
     int64_t stride_mn;
@@ -403,7 +452,7 @@ typedef struct halfbyte_scale_out {
     int64_t group_stride;
 } halfbyte_scale_out;
 
-/* A vector [n] with unit stride, one a group; group_stride 0 = all groups share one. */
+/* A vector [n] with unit stride, one a group at group_stride >= n; 0 = all groups share one. */
 typedef struct halfbyte_vector_in {
     const void *data;
     int64_t group_stride;
@@ -413,18 +462,19 @@ typedef struct halfbyte_vector_in {
  * Group sizes, in the memory of the device (they are never read by the host of a GPU).
  *
  * RANGES takes one of these; the others are NULL:
- *   starts and ends     group g owns [starts[g], ends[g])     ([groups + 1] offsets: ends = starts + 1)
+ *   starts and ends     group g owns [starts[g], ends[g]); [groups + 1] offsets: ends = starts + 1
  *   starts and counts   [starts[g], starts[g] + counts[g])
  *   ends                [ends[g - 1], ends[g]), the first group from 0
  *   counts              the running sum
- * MASKED takes counts or nothing.  LABELS takes labels.  index_type says int32 or int64; labels are
- * int32.  *_stride: distance between the values of neighbouring groups in elements, 0 = 1 (so one
- * column of a [groups, 3] table passes as it is).
+ * MASKED takes counts or nothing, LABELS takes labels, DENSE nothing; an array that the grouping
+ * does not take is refused.  index_type says int32 or int64; labels are int32; arrays are aligned
+ * to their element.  *_stride: distance between the values of neighbouring groups in elements, at
+ * least 0, 0 = 1 (so one column of a [groups, 3] table passes as it is).
  *
- * Values are clamped as they are read: starts to [0, m], ends to [start, m], counts to [0, rows left];
- * a label outside [0, groups) counts as -1.  So no value can make a kernel leave its tensors.  Groups
- * must not overlap (a row of two groups gets the bits of one of them).  halfbyte_check_groups() names
- * such faults.
+ * Values are clamped as they are read: starts (of ends alone: the end before) to [0, m], ends to
+ * [start, m], counts to [0, rows left]; a label outside [0, groups) counts as -1.  So no value can
+ * make a kernel leave its tensors.  Groups must not overlap (a row of two groups gets the bits of
+ * one of them).  halfbyte_check_groups() names such faults.
  */
 typedef struct halfbyte_groups {
     const void *starts;
@@ -447,23 +497,29 @@ typedef struct halfbyte_packed_header {
     uint32_t reserved;         /* 0 */
 } halfbyte_packed_header;
 
-#define HALFBYTE_PACKED_HOLDS_MINUS8 1u  /* some weight is -8: the exact form of the words is used */
-#define HALFBYTE_PACKED_GATE_UP_ROWS 2u  /* gate and up rows interleaved for a fused SwiGLU */
+#define HALFBYTE_PACKED_HOLDS_MINUS8 1u /* some weight is -8: the exact form of the words is used */
+#define HALFBYTE_PACKED_GATE_UP_ROWS 2u /* gate and up rows interleaved for a fused SwiGLU */
 
 /*
- * Operands of one run.  Which of them are read follows from the problem; the others are ignored.
+ * Operands of one run.  Which of them are read follows from the problem, from k (k == 0: not a, b
+ * and the scales along k) and from beta (0: not c); the others are ignored.
  *
  *   a            e4m3 [m, k], MASKED [groups, m, k]
- *   b            ROW_MAJOR: [groups, n, k]; PACKED: data = the packed bytes, ld and group_stride ignored
+ *   b            ROW_MAJOR: [groups, n, k]
+ *                PACKED: data = the packed bytes; ld and group_stride are ignored
  *   c            c_type, shape of d
  *   d            d_type [m, n], MASKED [groups, m, n]
  *   a_scale      shape by mode; rows are rows of a (MASKED: of the group, with group_stride)
  *   b_scale      shape by mode, one tensor a group at group_stride
  *   channel_scale  f32 [n] a group        bias   bias_type [n] a group
+ *   b_header     PACKED: n, k, groups, group_k_offset and weight_group_size must be the problem's;
+ *                with K_GROUP scales scale_type too, unless it is NONE; no GATE_UP_ROWS without an
+ *                activation; version 1 (else ERR_UNSUPPORTED).  Host memory.
  *
  * Profile SM90: a.data, b.data 16-byte aligned; their ld and group_stride multiples of 16 bytes
  * (a: 16 elements; b: 16 for e4m3, 32 for int4).  d, c, bias and scales: aligned to their element.
  * Profile ANY: int4 ld and group_stride even (rows begin at a byte), else aligned to the element.
+ * Packed weights are 16-byte aligned in both.
  */
 typedef struct halfbyte_operands {
     size_t struct_size;
@@ -481,31 +537,38 @@ typedef struct halfbyte_operands {
     float beta; /* 0: C is not read */
     const float *alpha_pointer;
     halfbyte_groups groups;
-    const halfbyte_packed_header *b_header; /* PACKED: must agree with the problem; host memory */
-    halfbyte_scale_out d_scale;             /* (later) */
-    halfbyte_scale_in b_zero_point;         /* (later) */
-    halfbyte_vector_in a_prescale;          /* (later) */
+    const halfbyte_packed_header *b_header;
+    halfbyte_scale_out d_scale;     /* (later) */
+    halfbyte_scale_in b_zero_point; /* (later) */
+    halfbyte_vector_in a_prescale;  /* (later) */
 } halfbyte_operands;
 
 /*
  * Enqueues the product on stream and returns.  The CPU model computes it before it returns.
  * Never allocates, never synchronises, never reads device data on the host; may be captured into a
  * CUDA graph; safe from many threads on one plan with workspaces of their own.
- *   workspace   at least halfbyte_plan_workspace_bytes(plan) bytes, 256-byte aligned, or NULL if that
- *               is 0; in use until the work has finished.
+ *   workspace   workspace_bytes bytes, 256-byte aligned, halfbyte_plan_workspace_bytes(plan) or
+ *               more; may be NULL if workspace_bytes is 0.  In use until the work has finished.
  *   stream      must be NULL for the CPU model.
- * m == 0, n == 0: success, nothing is read or written.  k == 0: the sum is +0 and the epilogue follows;
- * a, b and scales are not read.  The caller's floating-point environment is kept and does not matter.
- * ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_BUFFER_TOO_SMALL (workspace), ERR_CUDA.
+ * m == 0, n == 0: success, nothing is read or written, and tensors and groups are not looked at.
+ * k == 0: the sum is +0 and the epilogue follows; a, b and the scales along k (1X128, 128X128,
+ * K_GROUP) are not read.  The caller's floating-point environment is kept and does not matter.
+ * ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_BUFFER_TOO_SMALL (workspace), ERR_UNSUPPORTED (version
+ * of b_header), ERR_CUDA.
  */
 HALFBYTE_API halfbyte_status halfbyte_run(const halfbyte_plan *plan,
                                           const halfbyte_operands *operands, void *workspace,
                                           size_t workspace_bytes, halfbyte_stream stream);
 
 /*
- * Checks group sizes that only the device knows: order, overlap, bounds, labels.  May synchronise; for
- * debugging and tests.  ERR_INVALID_ARGUMENT names the first fault: group, value, what is accepted.
- * SUCCESS for DENSE.  Needs operands.m and operands.groups only.
+ * Checks group sizes that only the device knows.  May synchronise; for debugging and tests.
+ *   RANGES   all starts and ends within [0, m], no end before its start; groups that are not empty
+ *            ascend and do not overlap
+ *   MASKED   counts within [0, m]
+ *   LABELS   within [-1, groups); those other than -1 do not decrease
+ * ERR_INVALID_ARGUMENT names the first fault: group or row, value, what is accepted.
+ * ERR_MISALIGNED.  SUCCESS for DENSE.  Needs operands.m and operands.groups only; with m == 0 the
+ * arrays may all be NULL.
  */
 HALFBYTE_API halfbyte_status halfbyte_check_groups(const halfbyte_plan *plan,
                                                    const halfbyte_operands *operands,
@@ -514,10 +577,15 @@ HALFBYTE_API halfbyte_status halfbyte_check_groups(const halfbyte_plan *plan,
 /* ---------------------------------------------------------------------------------------------
  * int4 weights: checkpoint layouts and packing
  */
+/*
+ *   INT8_LOW_FIRST   int8 [n, k/2], even k in the low nibble (w4afp8); the same as ROW_MAJOR
+ *   INT32_SIGNED     int32 [n, k/8], k = 8j + i in bits 4i..4i+3, two's complement
+ *   INT32_OFFSET     the same bits holding value + 8 (compressed-tensors pack-quantized)
+ */
 typedef enum halfbyte_int4_layout {
-    HALFBYTE_INT4_INT8_LOW_FIRST = 0, /* int8 [n, k/2], even k in the low nibble (w4afp8); = ROW_MAJOR */
-    HALFBYTE_INT4_INT32_SIGNED = 1,   /* int32 [n, k/8], k = 8j + i in bits 4i..4i+3, two's complement */
-    HALFBYTE_INT4_INT32_OFFSET = 2    /* the same bits holding value + 8 (compressed-tensors pack-quantized) */
+    HALFBYTE_INT4_INT8_LOW_FIRST = 0,
+    HALFBYTE_INT4_INT32_SIGNED = 1,
+    HALFBYTE_INT4_INT32_OFFSET = 2
 } halfbyte_int4_layout;
 
 /* Describes int4 weights [groups, n, k] in a checkpoint's layout.  ld and group_stride in weights,
@@ -530,7 +598,7 @@ typedef struct halfbyte_int4_desc {
     int64_t group_k_offset;    /* as in the problem */
     int64_t weight_group_size; /* recorded in the header */
     halfbyte_type scale_type;  /* recorded in the header */
-    uint32_t flags;            /* HALFBYTE_PACKED_GATE_UP_ROWS or 0; n must be a multiple of 16 then */
+    uint32_t flags;            /* 0 or HALFBYTE_PACKED_GATE_UP_ROWS: n a multiple of 16 then */
 } halfbyte_int4_desc;
 
 /*
@@ -542,9 +610,10 @@ HALFBYTE_API halfbyte_status halfbyte_packed_weights_bytes(const halfbyte_int4_d
 
 /*
  * Packs weights once, after loading.  src and packed: memory of the device; packed 16-byte aligned.
- * In place (packed == src) if n % 64 == 0, k % 128 == 0, group_k_offset == 0, ld == k, group_stride ==
- * n * k and no flags; otherwise src and packed must not overlap.  Bounded scratch memory (one panel of
- * 64 rows) may be allocated.  *header is filled; it belongs to the caller.  device NULL = the CPU.
+ * In place (packed == src) if n % 64 == 0, k % 128 == 0, group_k_offset == 0, ld == k,
+ * group_stride == n * k and no flags; otherwise src and packed must not overlap.  Bounded scratch
+ * memory (one panel of 64 rows) may be allocated.  *header is filled; it belongs to the caller.
+ * device NULL = the CPU.
  * ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_BUFFER_TOO_SMALL, ERR_UNSUPPORTED, ERR_OUT_OF_MEMORY.
  */
 HALFBYTE_API halfbyte_status halfbyte_pack_weights(halfbyte_device *device,
@@ -566,14 +635,15 @@ HALFBYTE_API halfbyte_status halfbyte_unpack_weights(halfbyte_device *device,
  */
 
 /* Flags of the quantisers. */
-#define HALFBYTE_QUANTIZE_STATIC 1u       /* activations, TENSOR: the scale is given, not computed */
+#define HALFBYTE_QUANTIZE_STATIC 1u       /* activations, TENSOR: the scale is given */
 #define HALFBYTE_QUANTIZE_POWER_OF_TWO 2u /* round computed scales up to a power of two */
 
 /*
  * Activations [m, k] to e4m3.  Per scale: amax = largest finite |x| (NaN and infinities ignored);
- * scale = div(max(amax, epsilon), 448); q = e4m3(div(x, scale)), fp32 divisions, round to nearest even,
- * saturating (infinities to +-448, NaN to 0x7f).
- *   mode TENSOR (dynamic, or STATIC: scale is read), OUTER (per token) or 1X128 in MN_MAJOR or K_MAJOR.
+ * scale = div(max(amax, epsilon), 448); q = e4m3(div(x, scale)), fp32 divisions, round to nearest
+ * even, saturating (infinities to +-448, NaN to 0x7f).
+ *   mode TENSOR (dynamic, or STATIC: scale is read), OUTER (per token) or 1X128 in MN_MAJOR or
+ *   K_MAJOR.
  */
 typedef struct halfbyte_activation_quantization {
     size_t struct_size;
@@ -582,10 +652,10 @@ typedef struct halfbyte_activation_quantization {
     halfbyte_type src_type;       /* f32, bf16 or f16 */
     uint32_t flags;
     int64_t m, k;
-    halfbyte_matrix_in src;       /* [m, k] */
-    halfbyte_matrix_out dst;      /* e4m3 [m, k]; must not overlap src */
-    halfbyte_scale_out scale;     /* f32; STATIC: read */
-    float epsilon;                /* >= 0 and finite; 0 = 1e-4 */
+    halfbyte_matrix_in src;   /* [m, k] */
+    halfbyte_matrix_out dst;  /* e4m3 [m, k]; must not overlap src */
+    halfbyte_scale_out scale; /* f32; STATIC: read */
+    float epsilon;            /* >= 0 and finite; 0 = 1e-4 */
 } halfbyte_activation_quantization;
 
 /* ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_UNSUPPORTED.  device NULL = the CPU, one thread. */
@@ -595,12 +665,13 @@ HALFBYTE_API halfbyte_status halfbyte_quantize_activations(
 
 /*
  * Weights [groups, n, k] to
- *   INT4  groups of weight_group_size along k: scale = amax / 7 rounded to scale_type, q = w / scale
- *         rounded to nearest even and clamped to -7..7 (fp32 division); a group of zeros has scale 0 and
- *         q = 0.  Never makes -8.  The convention of the public w4afp8 checkpoints.
- *   E4M3  128x128 blocks: scale = amax / 448, q = e4m3(w / scale); a block of zeros has scale 1.  The
- *         convention of DeepSeek-V3 (weight_scale_inv).
- * w is about q * scale in both.  A weight that is not finite is refused by position; nothing is written.
+ *   INT4  groups of weight_group_size along k: scale = amax / 7 rounded to scale_type, q =
+ *         w / scale rounded to nearest even and clamped to -7..7 (fp32 division); a group of zeros
+ *         has scale 0 and q = 0.  Never makes -8.  The convention of the public w4afp8 checkpoints.
+ *   E4M3  128x128 blocks: scale = amax / 448, q = e4m3(w / scale); a block of zeros has scale 1.
+ *         The convention of DeepSeek-V3 (weight_scale_inv).
+ * w is about q * scale in both.  A weight that is not finite is refused by position; nothing is
+ * written.
  */
 typedef struct halfbyte_weight_quantization {
     size_t struct_size;
@@ -609,29 +680,30 @@ typedef struct halfbyte_weight_quantization {
     halfbyte_type scale_type;     /* INT4: f32, bf16, f16; E4M3: f32; NONE = f32 */
     halfbyte_scale_layout layout; /* MN_MAJOR or K_MAJOR */
     uint32_t flags;
-    int64_t n, k, groups;         /* groups 0 = 1 */
-    int64_t weight_group_size;    /* INT4: 32, 64, 128, 0 = all of k; E4M3: 0 */
-    halfbyte_matrix_in src;       /* [groups, n, k] */
-    halfbyte_matrix_out dst;      /* INT4: ROW_MAJOR, ld even */
-    halfbyte_scale_out scale;     /* K_GROUP or 128X128 shape */
+    int64_t n, k, groups;      /* groups 0 = 1 */
+    int64_t weight_group_size; /* INT4: 32, 64, 128, 0 = all of k; E4M3: 0 */
+    halfbyte_matrix_in src;    /* [groups, n, k] */
+    halfbyte_matrix_out dst;   /* INT4: ROW_MAJOR, ld even */
+    halfbyte_scale_out scale;  /* K_GROUP or 128X128 shape */
 } halfbyte_weight_quantization;
 
 /* ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_UNSUPPORTED.  Host memory; device NULL = one thread. */
-HALFBYTE_API halfbyte_status halfbyte_quantize_weights(
-    halfbyte_device *device, const halfbyte_weight_quantization *arguments);
+HALFBYTE_API halfbyte_status
+halfbyte_quantize_weights(halfbyte_device *device, const halfbyte_weight_quantization *arguments);
 
-/* The reverse, to f32: dst = q * scale (fp32 product).  Reads arguments->dst and ->scale as inputs and
- * writes out [groups, n, k] f32; src is ignored.  Errors as above. */
-HALFBYTE_API halfbyte_status halfbyte_dequantize_weights(
-    halfbyte_device *device, const halfbyte_weight_quantization *arguments,
-    const halfbyte_matrix_out *out);
+/* The reverse, to f32: dst = q * scale (fp32 product).  Reads arguments->dst and ->scale as inputs
+ * and writes out [groups, n, k] f32; src is ignored.  Errors as above. */
+HALFBYTE_API halfbyte_status
+halfbyte_dequantize_weights(halfbyte_device *device, const halfbyte_weight_quantization *arguments,
+                            const halfbyte_matrix_out *out);
 
 /* ---------------------------------------------------------------------------------------------
  * The instruction itself
  *
- * One wgmma dot product on the CPU: *d = dot(a, b) + c in the tensor core's arithmetic (docs/numerics.md
- * section 2).  type e4m3, e5m2: a and b hold 32 bytes; bf16, f16: 16 two-byte elements.  c and *d are
- * fp32 bit patterns.  For kernel authors who need an oracle.  ERR_INVALID_ARGUMENT, ERR_UNSUPPORTED.
+ * One wgmma dot product on the CPU: *d = dot(a, b) + c in the tensor core's arithmetic
+ * (docs/numerics.md section 2).  type e4m3, e5m2: a and b hold 32 bytes; bf16, f16: 16 two-byte
+ * elements.  c and *d are fp32 bit patterns.  For kernel authors who need an oracle.
+ * ERR_INVALID_ARGUMENT, ERR_UNSUPPORTED.
  */
 HALFBYTE_API halfbyte_status halfbyte_tensor_core_dot(halfbyte_type type, const void *a,
                                                       const void *b, uint32_t c, uint32_t *d);
@@ -639,13 +711,13 @@ HALFBYTE_API halfbyte_status halfbyte_tensor_core_dot(halfbyte_type type, const 
 /* ---------------------------------------------------------------------------------------------
  * Initialisers: all defaults, struct_size set
  */
-#define HALFBYTE_DEFINE_INIT_(name)                                                              \
-    static inline name name##_init(void)                                                         \
-    {                                                                                            \
-        name value;                                                                              \
-        memset(&value, 0, sizeof value);                                                         \
-        value.struct_size = sizeof value;                                                        \
-        return value;                                                                            \
+#define HALFBYTE_DEFINE_INIT_(name)                                                                \
+    static inline name name##_init(void)                                                           \
+    {                                                                                              \
+        name value;                                                                                \
+        memset(&value, 0, sizeof value);                                                           \
+        value.struct_size = sizeof value;                                                          \
+        return value;                                                                              \
     }
 HALFBYTE_DEFINE_INIT_(halfbyte_device_options)
 HALFBYTE_DEFINE_INIT_(halfbyte_problem)
