@@ -228,6 +228,17 @@ static void every_place_of_an_atom(void **state)
     }
 }
 
+/* The example of docs/formats.md. */
+static void known_address(void **state)
+{
+    (void)state;
+    const struct int4_packed_shape shape = {2, 100, 300, 32, 0};
+    unsigned shift;
+    assert_int_equal(int4_packed_bytes(&shape), 49152);
+    assert_int_equal(int4_packed_address(&shape, 1, 77, 200, &shift), 43368);
+    assert_int_equal(shift, 4);
+}
+
 static void packs_in_place(void **state)
 {
     (void)state;
@@ -347,11 +358,9 @@ static void refuses_bad_shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_place_of_an_atom),
-        cmocka_unit_test(packs_ragged_shapes),
-        cmocka_unit_test(packs_groups),
-        cmocka_unit_test(packs_in_place),
-        cmocka_unit_test(interleaves_gate_and_up),
+        cmocka_unit_test(known_address),       cmocka_unit_test(every_place_of_an_atom),
+        cmocka_unit_test(packs_ragged_shapes), cmocka_unit_test(packs_groups),
+        cmocka_unit_test(packs_in_place),      cmocka_unit_test(interleaves_gate_and_up),
         cmocka_unit_test(refuses_bad_shapes),
     };
     return cmocka_run_group_tests_name("format_int4_packed", tests, NULL, NULL);

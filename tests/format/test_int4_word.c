@@ -123,6 +123,13 @@ static void known_words(void **state)
     assert_true(reg[0] == 0x88888888u && reg[1] == 0x88888888u);
     f1_decode(0xffffffffu, reg);
     assert_true(reg[0] == 0x88888888u && reg[1] == 0x88888888u);
+    /* the example of docs/formats.md: 1 2 3 -4 and -1 0 7 -7 */
+    assert_int_equal(sm7_encode(0x970fc321u), 0xf4730a19u);
+    assert_int_equal(f3_encode(0x970fc321u), 0xe3730a09u);
+    sm7_decode(0xf4730a19u, reg);
+    assert_true(reg[0] == 0x84030201u && reg[1] == 0x87070081u);
+    f3_decode(0xe3730a09u, reg);
+    assert_true(reg[0] == 0x84030201u && reg[1] == 0x87070081u);
     assert_int_equal(sm7_encode(0), 0);
     assert_int_equal(f3_encode(0), 0);
 }
