@@ -17,7 +17,8 @@
  * F4, F6_E2M3, F6_E3M2 and C64 are refused by name (IO_UNSUPPORTED), unknown types as malformed.
  *
  * Memory: the header is parsed one member at a time, each from a bounded slice, so no nesting, no
- * number of tiny values and no giant string makes the JSON library allocate more than a few MB.
+ * number of tiny values and no giant name makes the JSON library allocate more than a few MB (a
+ * metadata string at its limit: three times its length).
  * While opening, memory stays below N plus the tables (about 250 bytes and the name a tensor);
  * afterwards the tables alone remain. Tensor data are never held.
  */

@@ -320,16 +320,16 @@ io_status safetensors_writer_append(safetensors_writer *writer, size_t index, co
 {
     if (writer->state != WRITER_WRITING)
         return refuse_state(error, "append");
-    io_quoted path = io_quote_path(atomic_file_path(writer->file));
+    const char *path = atomic_file_path(writer->file);
     if (index >= writer->count)
         return io_error_set(error, IO_ARGUMENT, "%s: tensor number %zu was asked for; %zu exist",
-                            path.text, index, writer->count);
+                            io_quote_path(path).text, index, writer->count);
     declared_tensor *tensor = &writer->tensors[index];
     if (bytes > tensor->spec.bytes - tensor->written)
         return io_error_set(error, IO_ARGUMENT,
-                            "%s: tensor %s has %" PRIu64 " bytes left to write, not %zu", path.text,
-                            io_quote(tensor->name).text, tensor->spec.bytes - tensor->written,
-                            bytes);
+                            "%s: tensor %s has %" PRIu64 " bytes left to write, not %zu",
+                            io_quote_path(path).text, io_quote(tensor->name).text,
+                            tensor->spec.bytes - tensor->written, bytes);
     io_status status =
         atomic_file_write(writer->file, tensor->offset + tensor->written, data, bytes, error);
     if (status == IO_OK)
