@@ -19,6 +19,28 @@
  *     halfbyte_run(plan, &operands, NULL, 0, NULL);          often
  *     halfbyte_plan_destroy(plan);  halfbyte_device_close(device);
  *
+ * DeepSeek-V3's dense layer, activations scaled per 1x128 and weights per 128x128, in full:
+ *
+ *     problem.family = HALFBYTE_FAMILY_FP8;           operands.m = m;
+ *     problem.m_max = m;                              operands.a.data = a;  operands.a.ld = k;
+ *     problem.n = n;  problem.k = k;                  operands.b.data = b;  operands.b.ld = k;
+ *     problem.d_type = HALFBYTE_TYPE_BF16;            operands.d.data = d;  operands.d.ld = n;
+ *     problem.a_scale.mode = HALFBYTE_SCALE_1X128;    operands.a_scale.data = a_scale;
+ *     problem.b_scale.mode = HALFBYTE_SCALE_128X128;  operands.a_scale.stride_k = m;
+ *     problem.b_scale.layout =                        operands.b_scale.data = b_scale;
+ *         HALFBYTE_SCALE_K_MAJOR;                     operands.b_scale.stride_mn = (k + 127) / 128;
+ *
+ * A mixture of experts with int4 weights, one bf16 scale per 128 weights, expert g's tokens being
+ * rows offsets[g] to offsets[g + 1]; what differs (the scale layout is the default, MN_MAJOR):
+ *
+ *     problem.family = HALFBYTE_FAMILY_W4A8;          operands.b.group_stride = n * k;
+ *     problem.grouping = HALFBYTE_GROUPING_RANGES;    operands.groups.starts = offsets;
+ *     problem.groups = experts;                       operands.groups.ends = offsets + 1;
+ *     problem.a_scale.mode = HALFBYTE_SCALE_OUTER;    operands.a_scale.data = token_scale;
+ *     problem.b_scale.mode = HALFBYTE_SCALE_K_GROUP;  operands.b_scale.data = b_scale;
+ *     problem.b_scale.type = HALFBYTE_TYPE_BF16;      operands.b_scale.stride_k = n;
+ *     problem.weight_group_size = 128;                operands.b_scale.group_stride = n * k / 128;
+ *
  * RESULT.  docs/numerics.md defines every output bit.  In short, for each output element: k is
  * walked in blocks (of 128, or of weight_group_size where that is smaller) in ascending order;
  * inside a block the tensor core's arithmetic chains 32 products at a time from +0; then acc =
@@ -103,8 +125,19 @@ typedef enum halfbyte_status {
         HALFBYTE_STATUS_LAST_ = 9999 /* not a status */
 } halfbyte_status;
 
-/* Name ("ERR_MISALIGNED") and text of a status; "unknown status" for a value outside the table.
- * Static strings, never NULL. */
+/*
+ * Name ("ERR_MISALIGNED") and text ("pointer or stride misaligned") of a status; "unknown status"
+ * for a value outside the table.  Static strings, never NULL.
+ *
+ *   INVALID_ARGUMENT   a value, a combination of values or an overlap that no version accepts
+ *   MISALIGNED         a pointer or stride that is not a multiple of what profile or promise say
+ *   BUFFER_TOO_SMALL   a size in bytes that the caller gave; the sentence says what is needed
+ *   UNSUPPORTED        valid, but not served: a (later) field, a shape, an executor, a version
+ *   NO_DEVICE          the machine lacks it
+ *   OUT_OF_MEMORY      host memory; the call may be made again
+ *   CUDA               the sentence has the driver's name of the error
+ *   INTERNAL           please report it
+ */
 HALFBYTE_API const char *halfbyte_status_name(halfbyte_status status);
 HALFBYTE_API const char *halfbyte_status_text(halfbyte_status status);
 
@@ -119,15 +152,22 @@ HALFBYTE_API const char *halfbyte_version_text(void);
 /* ---------------------------------------------------------------------------------------------
  * Element types.  Values are pinned.
  */
+/*
+ *   NONE   the tensor is absent, or the default of its field
+ *   E4M3   OCP FP8 E4M3 "fn": no infinity, 0x7f and 0xff are NaN, largest 448
+ *   E5M2   OCP FP8 E5M2, with infinities, largest finite 57344
+ *   E8M0   OCP scale byte: 2^(x - 127), 0xff is NaN
+ *   INT4   two's complement -8..7; even index in the low nibble of a byte
+ */
 typedef enum halfbyte_type {
-    HALFBYTE_TYPE_NONE = 0, /* the tensor is absent, or the default of its field */
+    HALFBYTE_TYPE_NONE = 0,
     HALFBYTE_TYPE_F32 = 1,
     HALFBYTE_TYPE_BF16 = 2,
     HALFBYTE_TYPE_F16 = 3,
-    HALFBYTE_TYPE_E4M3 = 4, /* OCP FP8 E4M3 "fn": no infinity, 0x7f and 0xff are NaN, largest 448 */
-    HALFBYTE_TYPE_E5M2 = 5, /* OCP FP8 E5M2, with infinities, largest finite 57344 */
-    HALFBYTE_TYPE_E8M0 = 6, /* OCP scale byte: 2^(x - 127), 0xff is NaN */
-    HALFBYTE_TYPE_INT4 = 7  /* two's complement -8..7; even index in the low nibble of a byte */
+    HALFBYTE_TYPE_E4M3 = 4,
+    HALFBYTE_TYPE_E5M2 = 5,
+    HALFBYTE_TYPE_E8M0 = 6,
+    HALFBYTE_TYPE_INT4 = 7
 } halfbyte_type;
 
 /* "f32", "bf16", "f16", "e4m3", "e5m2", "e8m0", "int4", "none"; "unknown" outside the enum. */
@@ -155,46 +195,65 @@ HALFBYTE_API halfbyte_status halfbyte_convert(void *dst, halfbyte_type dst_type,
 typedef struct halfbyte_device halfbyte_device;
 typedef struct CUstream_st *halfbyte_stream; /* = CUstream, cudaStream_t; NULL = default stream */
 
+/*
+ *   AUTO       the GPU if it can be opened, else the CPU model
+ *   MODEL      CPU model: host pointers, the GPU's bits
+ *   GPU        an sm_90a GPU: device pointers.  Not built in this version.
+ *   EMULATOR   kernel source run on the CPU.  Not built in this version.
+ */
 typedef enum halfbyte_executor {
-    HALFBYTE_EXECUTOR_AUTO = 0,    /* the GPU if it can be opened, else the CPU model */
-    HALFBYTE_EXECUTOR_MODEL = 1,   /* CPU model: host pointers, the GPU's bits */
-    HALFBYTE_EXECUTOR_GPU = 2,     /* an sm_90a GPU: device pointers.  Not built in this version. */
-    HALFBYTE_EXECUTOR_EMULATOR = 3 /* kernel source run on the CPU.  Not built in this version. */
+    HALFBYTE_EXECUTOR_AUTO = 0,
+    HALFBYTE_EXECUTOR_MODEL = 1,
+    HALFBYTE_EXECUTOR_GPU = 2,
+    HALFBYTE_EXECUTOR_EMULATOR = 3
 } halfbyte_executor;
 
-/* SM90 lets the CPU model refuse what the GPU kernels refuse, so that a program written on a laptop
- * does not fail in production. */
+/*
+ *   SM90   the GPU kernels' rules for alignment, n and k, for the CPU model too: a program written
+ *          on a laptop does not fail in production
+ *   ANY    CPU model only: any n, k, pointer and stride
+ */
 typedef enum halfbyte_profile {
-    HALFBYTE_PROFILE_SM90 = 0, /* the GPU's rules for alignment, n and k: the default */
-    HALFBYTE_PROFILE_ANY = 1   /* CPU model only: any n, k, pointer and stride */
+    HALFBYTE_PROFILE_SM90 = 0,
+    HALFBYTE_PROFILE_ANY = 1
 } halfbyte_profile;
 
+/* Code path of the CPU model; every path gives the same bits.  AUTO is the fastest that this CPU
+ * has; of the others, what it lacks is refused. */
 typedef enum halfbyte_isa {
-    HALFBYTE_ISA_AUTO = 0, /* the fastest that this CPU has */
+    HALFBYTE_ISA_AUTO = 0,
     HALFBYTE_ISA_PORTABLE = 1,
     HALFBYTE_ISA_AVX2 = 2,
     HALFBYTE_ISA_AVX512 = 3
 } halfbyte_isa;
 
+/*
+ *   ordinal   GPU: CUDA device number, at least 0
+ *   threads   model: threads that work, the caller's included, 1 to 1024; 0 = as many as CPUs that
+ *             the process may use.  Where the system refuses some, fewer: describe says how many.
+ *   isa       model
+ */
 typedef struct halfbyte_device_options {
     size_t struct_size;
     halfbyte_executor executor;
     halfbyte_profile profile;
-    int32_t ordinal;  /* GPU: CUDA device number, at least 0 */
-    int32_t threads;  /* model: threads that work, the caller's included, at most 1024;
-                         0 = as many as CPUs that the process may use */
-    halfbyte_isa isa; /* model: code path; every path gives the same bits */
+    int32_t ordinal;
+    int32_t threads;
+    halfbyte_isa isa;
 } halfbyte_device_options;
 
 /*
- * Opens a device.  options NULL = all defaults.  *device is written on success only.
+ * Opens a device.  The model's threads are started here; they take no signals.
+ *   device    *device is written on success only; to be closed with halfbyte_device_close()
+ *   options   NULL = all defaults; not kept
  * ERR_INVALID_ARGUMENT, ERR_NO_DEVICE (no such GPU, or a code path that this CPU lacks),
  * ERR_UNSUPPORTED (executor not built into this library), ERR_OUT_OF_MEMORY.
  */
 HALFBYTE_API halfbyte_status halfbyte_device_open(halfbyte_device **device,
                                                   const halfbyte_device_options *options);
 
-/* Closes a device; its plans must be destroyed and its work finished before.  NULL is fine. */
+/* Closes a device and ends its threads; its plans must be destroyed and its work finished before.
+ * NULL is fine. */
 HALFBYTE_API void halfbyte_device_close(halfbyte_device *device);
 
 /* Every describe function writes one line of text, NUL included, of at most this many bytes. */
@@ -211,10 +270,9 @@ HALFBYTE_API halfbyte_status halfbyte_device_describe(const halfbyte_device *dev
 /* ---------------------------------------------------------------------------------------------
  * Problem: what a plan fixes
  */
-typedef enum halfbyte_family {
-    HALFBYTE_FAMILY_FP8 = 1, /* A e4m3, B e4m3 */
-    HALFBYTE_FAMILY_W4A8 = 2 /* A e4m3, B int4 */
-} halfbyte_family;
+/* FP8: A e4m3, B e4m3.  W4A8: A e4m3, B int4, which the tensor core sees as e4m3 (docs/numerics.md
+ * section 3). */
+typedef enum halfbyte_family { HALFBYTE_FAMILY_FP8 = 1, HALFBYTE_FAMILY_W4A8 = 2 } halfbyte_family;
 
 /*
  * How rows of A and D belong to the `groups` weight matrices.
@@ -284,33 +342,50 @@ typedef enum halfbyte_scale_layout {
     HALFBYTE_SCALE_INTERLEAVED4 = 2
 } halfbyte_scale_layout;
 
+/* Scales of one operand.  type NONE = f32; with mode NONE it must be NONE, so that a forgotten mode
+ * is refused rather than the scales ignored. */
 typedef struct halfbyte_scale_spec {
     halfbyte_scale_mode mode;
-    halfbyte_type type; /* NONE = f32; must be NONE if mode is */
+    halfbyte_type type;
     halfbyte_scale_layout layout;
 } halfbyte_scale_spec;
 
+/*
+ *   ROW_MAJOR   [groups, n, k], k contiguous; int4: byte j of a row holds k = 2j (low), 2j + 1
+ *   PACKED      int4 only: made by halfbyte_pack_weights(), faster on the GPU
+ */
 typedef enum halfbyte_b_layout {
-    HALFBYTE_B_ROW_MAJOR = 0, /* [groups, n, k], k contiguous; int4: byte j holds k = 2j, 2j + 1 */
-    HALFBYTE_B_PACKED = 1     /* int4 only: made by halfbyte_pack_weights() */
+    HALFBYTE_B_ROW_MAJOR = 0,
+    HALFBYTE_B_PACKED = 1
 } halfbyte_b_layout;
 
+/* Type of starts, ends and counts in halfbyte_groups. */
 typedef enum halfbyte_index_type {
     HALFBYTE_INDEX_INT32 = 0,
     HALFBYTE_INDEX_INT64 = 1
 } halfbyte_index_type;
 
+/*
+ *   NONE     no multiplication
+ *   HOST     by operands.alpha, read when run is called
+ *   DEVICE   by *operands.alpha_pointer, in the memory of the device, read when the work runs
+ */
 typedef enum halfbyte_alpha_mode {
-    HALFBYTE_ALPHA_NONE = 0,  /* no multiplication */
-    HALFBYTE_ALPHA_HOST = 1,  /* operands.alpha */
-    HALFBYTE_ALPHA_DEVICE = 2 /* *operands.alpha_pointer, read when the work runs */
+    HALFBYTE_ALPHA_NONE = 0,
+    HALFBYTE_ALPHA_HOST = 1,
+    HALFBYTE_ALPHA_DEVICE = 2
 } halfbyte_alpha_mode;
 
-/* SwiGLU: B has n = 2 * I rows, gate and up; D is [m, I]. */
+/*
+ * SwiGLU: B has n = 2 * I rows, gate and up; D is [m, I].
+ *
+ *   HALVES        gate in columns [0, I), up in [I, 2 * I)
+ *   INTERLEAVED   gate in even columns, up in odd ones
+ */
 typedef enum halfbyte_activation {
     HALFBYTE_ACTIVATION_NONE = 0,
-    HALFBYTE_ACTIVATION_SWIGLU_HALVES = 1,     /* gate in columns [0, I), up in [I, 2 * I) */
-    HALFBYTE_ACTIVATION_SWIGLU_INTERLEAVED = 2 /* gate in even columns, up in odd ones */
+    HALFBYTE_ACTIVATION_SWIGLU_HALVES = 1,
+    HALFBYTE_ACTIVATION_SWIGLU_INTERLEAVED = 2
 } halfbyte_activation;
 
 /*
@@ -331,48 +406,67 @@ typedef enum halfbyte_activation {
  * Limits: 0 <= m_max, n, k <= 2^31 - 1, 1 <= groups <= 2^20.
  * Profile SM90: W4A8 needs k % 32 == 0 and n % 8 == 0 (else ERR_UNSUPPORTED); FP8 takes any n, k.
  *
- * weight_group_size   K_GROUP: 32, 64, 128, or 0 = all of k.  Other modes: 0.
- * group_k_offset      K_GROUP: how far into a weight group k = 0 lies (a tensor-parallel slice); a
- *                     multiple of 32 below weight_group_size, 0 if that is 0.  Other modes: 0.
- * k_splits            0 or 1: one running sum.  s > 1: s contiguous ranges of whole blocks (the
- *                     first ones longer by one block where they do not divide evenly), each summed
- *                     from +0, added in ascending order.  At most the number of blocks,
- *                     ceil((k + group_k_offset) / block), or 1 if there is none.
- * *_alignment         promised alignment in bytes of the data pointer and of row and group strides;
- *                     a power of two up to 1024.  0, or less than the profile's minimum: that
- *                     minimum (halfbyte_operands).  Run refuses what breaks the promise.
+ *   family              must be set
+ *   m_max               most rows that run will be given (MASKED: rows a group)
+ *   n                   rows of B = columns of D
+ *   k                   columns of A and B
+ *   groups              weight matrices; 0 = 1
+ *   a_type              NONE = e4m3, the only one
+ *   b_type              NONE = that of the family, the only one
+ *   d_type              bf16, f16 or f32; must be set
+ *   weight_group_size   K_GROUP: 32, 64, 128, or 0 = all of k.  Other modes: 0.
+ *   group_k_offset      K_GROUP: how far into a weight group k = 0 lies (a tensor-parallel slice);
+ *                       a multiple of 32 below weight_group_size, 0 if that is 0.  Other modes: 0.
+ *   channel_scale_type  f32: B has a further [groups, n] factor; NONE: it has not
+ *   k_splits            0 or 1: one running sum.  s > 1: s contiguous ranges of whole blocks (the
+ *                       first ones longer by one block where they do not divide evenly), each
+ *                       summed from +0, added in ascending order.  At most the number of blocks,
+ *                       ceil((k + group_k_offset) / block), or 1 if there is none.
+ *   c_type              f32, bf16, f16: + beta * C; NONE: C is absent
+ *   bias_type           f32, bf16, f16: + bias[n]; NONE: absent
+ *   index_type          of starts, ends and counts
+ *   flags               HALFBYTE_ZERO_FILL_PADDING and the like
+ *   num_sms             GPU: most SMs to use; 0 = all.  Does not change a bit.
+ *   a_alignment, b_alignment, d_alignment
+ *                       promised alignment in bytes of the data pointer and of row and group
+ *                       strides; a power of two up to 1024.  0, or less than the profile's minimum:
+ *                       that minimum (halfbyte_operands).  Run refuses what breaks the promise.
+ *   activation          (later)
+ *   activation_type     (later) gate and up are rounded to this type first
+ *   d_scale             (later) scales of an e4m3 D
+ *   b_zero_point_type   (later) int4 zero points [n, k groups]
+ *   a_prescale_type     (later) [k] factor on activations before quantisation (AWQ)
  */
 typedef struct halfbyte_problem {
     size_t struct_size;
-    halfbyte_family family; /* must be set */
+    halfbyte_family family;
     halfbyte_grouping grouping;
-    int64_t m_max;        /* most rows that run will be given (MASKED: rows a group) */
-    int64_t n;            /* rows of B = columns of D */
-    int64_t k;            /* columns of A and B */
-    int64_t groups;       /* weight matrices; 0 = 1 */
-    halfbyte_type a_type; /* NONE = e4m3, the only one */
-    halfbyte_type b_type; /* NONE = that of the family, the only one */
-    halfbyte_type d_type; /* bf16, f16 or f32; must be set */
+    int64_t m_max;
+    int64_t n;
+    int64_t k;
+    int64_t groups;
+    halfbyte_type a_type;
+    halfbyte_type b_type;
+    halfbyte_type d_type;
     halfbyte_b_layout b_layout;
     halfbyte_scale_spec a_scale;
     halfbyte_scale_spec b_scale;
     int64_t weight_group_size;
     int64_t group_k_offset;
-    halfbyte_type
-        channel_scale_type; /* f32: B has a further [groups, n] factor; NONE: it has not */
+    halfbyte_type channel_scale_type;
     int64_t k_splits;
     halfbyte_alpha_mode alpha_mode;
-    halfbyte_type c_type;           /* f32, bf16, f16: + beta * C; NONE: C is absent */
-    halfbyte_type bias_type;        /* f32, bf16, f16: + bias[n]; NONE: absent */
-    halfbyte_index_type index_type; /* of starts, ends and counts */
+    halfbyte_type c_type;
+    halfbyte_type bias_type;
+    halfbyte_index_type index_type;
     uint32_t flags;
-    int32_t num_sms; /* GPU: most SMs to use; 0 = all.  Does not change a bit. */
+    int32_t num_sms;
     int32_t a_alignment, b_alignment, d_alignment;
-    halfbyte_activation activation;  /* (later) */
-    halfbyte_type activation_type;   /* (later) gate and up are rounded to this type first */
-    halfbyte_scale_spec d_scale;     /* (later) scales of an e4m3 D */
-    halfbyte_type b_zero_point_type; /* (later) int4 zero points [n, k groups] */
-    halfbyte_type a_prescale_type;   /* (later) [k] factor on activations (AWQ) */
+    halfbyte_activation activation;
+    halfbyte_type activation_type;
+    halfbyte_scale_spec d_scale;
+    halfbyte_type b_zero_point_type;
+    halfbyte_type a_prescale_type;
 } halfbyte_problem;
 
 /* ---------------------------------------------------------------------------------------------
@@ -381,9 +475,11 @@ typedef struct halfbyte_problem {
 typedef struct halfbyte_plan halfbyte_plan;
 
 /*
- * Makes a plan for problem on device.  The plan keeps a copy of the problem and refers to the
- * device, which must outlive it.  One plan serves every m in [0, m_max].  No GPU memory is taken.
- * *plan is written on success only.
+ * Makes a plan for problem on device.  One plan serves every m in [0, m_max].  No GPU memory is
+ * taken.
+ *   plan      *plan is written on success only; to be freed with halfbyte_plan_destroy()
+ *   problem   copied
+ *   device    referred to: it must outlive the plan
  * ERR_INVALID_ARGUMENT, ERR_UNSUPPORTED (valid, but no executor of this device serves it),
  * ERR_OUT_OF_MEMORY.
  */
@@ -391,7 +487,7 @@ HALFBYTE_API halfbyte_status halfbyte_plan_create(halfbyte_plan **plan,
                                                   const halfbyte_problem *problem,
                                                   halfbyte_device *device);
 
-/* NULL is fine. */
+/* Frees a plan, whose work must have finished.  NULL is fine.  The device stays open. */
 HALFBYTE_API void halfbyte_plan_destroy(halfbyte_plan *plan);
 
 /* Bytes of workspace that halfbyte_run() needs, for any m <= m_max; often 0.  0 for a NULL plan. */
@@ -416,15 +512,17 @@ HALFBYTE_API halfbyte_status halfbyte_plan_describe(const halfbyte_plan *plan, c
 /*
  * Element (g, row, column) at data[g * group_stride + row * ld + column].  ld >= columns.
  *
- * Tensors with one matrix a group: no element is shared, so that a forgotten group_stride is
- * refused.  Either the matrices follow one another, group_stride >= (rows - 1) * ld + columns, or
- * they stand side by side as in [rows, groups, columns], group_stride >= columns and ld >=
- * (groups - 1) * group_stride + columns.
+ * group_stride is used where the tensor has one matrix a group.  Then no element is shared, so that
+ * a forgotten group_stride is refused:
+ *
+ *   one after another   group_stride >= (rows - 1) * ld + columns
+ *   side by side        [rows, groups, columns]: group_stride >= columns and
+ *                       ld >= (groups - 1) * group_stride + columns
  */
 typedef struct halfbyte_matrix_in {
     const void *data;
     int64_t ld;
-    int64_t group_stride; /* used where the tensor has one matrix a group */
+    int64_t group_stride;
 } halfbyte_matrix_in;
 
 typedef struct halfbyte_matrix_out {
@@ -486,35 +584,56 @@ typedef struct halfbyte_groups {
     int64_t counts_stride;
 } halfbyte_groups;
 
-/* Travels with packed weights; plain data, may be stored.  Filled by halfbyte_pack_weights(). */
+/*
+ * Travels with packed weights; plain data, may be stored.  Filled by halfbyte_pack_weights().
+ *
+ *   version             1
+ *   flags               HOLDS_MINUS8: some weight is -8, so the words have the exact form;
+ *                       GATE_UP_ROWS: gate and up rows are interleaved for a fused SwiGLU
+ *   n, k, groups        of the weights
+ *   group_k_offset      as in the problem: positions of the first atom that stay empty
+ *   weight_group_size   as in the problem; 0 = all of k
+ *   scale_type          of the K_GROUP scales that belong to the weights; NONE = not recorded
+ *   reserved            0
+ */
 typedef struct halfbyte_packed_header {
-    uint32_t version; /* 1 */
-    uint32_t flags;   /* HALFBYTE_PACKED_* */
+    uint32_t version;
+    uint32_t flags;
     int64_t n, k, groups;
     int64_t group_k_offset;
-    int64_t weight_group_size; /* as in the problem; 0 = all of k */
-    halfbyte_type scale_type;  /* type of the K_GROUP scales that belong to the weights */
-    uint32_t reserved;         /* 0 */
+    int64_t weight_group_size;
+    halfbyte_type scale_type;
+    uint32_t reserved;
 } halfbyte_packed_header;
 
-#define HALFBYTE_PACKED_HOLDS_MINUS8 1u /* some weight is -8: the exact form of the words is used */
-#define HALFBYTE_PACKED_GATE_UP_ROWS 2u /* gate and up rows interleaved for a fused SwiGLU */
+#define HALFBYTE_PACKED_HOLDS_MINUS8 1u
+#define HALFBYTE_PACKED_GATE_UP_ROWS 2u
 
 /*
  * Operands of one run.  Which of them are read follows from the problem, from k (k == 0: not a, b
  * and the scales along k) and from beta (0: not c); the others are ignored.
  *
- *   a            e4m3 [m, k], MASKED [groups, m, k]
- *   b            ROW_MAJOR: [groups, n, k]
- *                PACKED: data = the packed bytes; ld and group_stride are ignored
- *   c            c_type, shape of d
- *   d            d_type [m, n], MASKED [groups, m, n]
- *   a_scale      shape by mode; rows are rows of a (MASKED: of the group, with group_stride)
- *   b_scale      shape by mode, one tensor a group at group_stride
- *   channel_scale  f32 [n] a group        bias   bias_type [n] a group
- *   b_header     PACKED: n, k, groups, group_k_offset and weight_group_size must be the problem's;
- *                with K_GROUP scales scale_type too, unless it is NONE; no GATE_UP_ROWS without an
- *                activation; version 1 (else ERR_UNSUPPORTED).  Host memory.
+ *   m               rows of a, c, d (MASKED: rows a group); at most the problem's m_max
+ *   expected_m      hint: typical rows a group, at least 0; 0 = unknown.  Does not change a bit.
+ *   a               e4m3 [m, k], MASKED [groups, m, k]
+ *   b               ROW_MAJOR: [groups, n, k]
+ *                   PACKED: data = the packed bytes; ld and group_stride are ignored
+ *   c               c_type, shape of d
+ *   d               d_type [m, n], MASKED [groups, m, n]
+ *   a_scale         shape by mode; rows are rows of a (MASKED: of the group, with group_stride);
+ *                   TENSOR: a value a group where group_stride is not 0, in every grouping
+ *   b_scale         shape by mode, one tensor a group at group_stride
+ *   channel_scale   f32 [n] a group
+ *   bias            bias_type [n] a group
+ *   alpha           of ALPHA_HOST
+ *   beta            factor of C, read when run is called; 0: C is not read
+ *   alpha_pointer   of ALPHA_DEVICE, aligned to 4 bytes
+ *   groups          of every grouping but DENSE
+ *   b_header        PACKED: n, k, groups, group_k_offset and weight_group_size must be the
+ *                   problem's; with K_GROUP scales scale_type too, unless it is NONE; no
+ *                   GATE_UP_ROWS without an activation; version 1 (else ERR_UNSUPPORTED).  Host
+ *                   memory, read when run is called.
+ *   d_scale, b_zero_point, a_prescale   (later)
  *
  * Profile SM90: a.data, b.data 16-byte aligned; their ld and group_stride multiples of 16 bytes
  * (a: 16 elements; b: 16 for e4m3, 32 for int4).  d, c, bias and scales: aligned to their element.
@@ -523,8 +642,8 @@ typedef struct halfbyte_packed_header {
  */
 typedef struct halfbyte_operands {
     size_t struct_size;
-    int64_t m;          /* rows of a, c, d (MASKED: rows a group); at most the problem's m_max */
-    int64_t expected_m; /* hint: typical rows a group; 0 = unknown.  Does not change a bit. */
+    int64_t m;
+    int64_t expected_m;
     halfbyte_matrix_in a;
     halfbyte_matrix_in b;
     halfbyte_matrix_in c;
@@ -534,13 +653,13 @@ typedef struct halfbyte_operands {
     halfbyte_vector_in channel_scale;
     halfbyte_vector_in bias;
     float alpha;
-    float beta; /* 0: C is not read */
+    float beta;
     const float *alpha_pointer;
     halfbyte_groups groups;
     const halfbyte_packed_header *b_header;
-    halfbyte_scale_out d_scale;     /* (later) */
-    halfbyte_scale_in b_zero_point; /* (later) */
-    halfbyte_vector_in a_prescale;  /* (later) */
+    halfbyte_scale_out d_scale;
+    halfbyte_scale_in b_zero_point;
+    halfbyte_vector_in a_prescale;
 } halfbyte_operands;
 
 /*
@@ -576,8 +695,9 @@ HALFBYTE_API halfbyte_status halfbyte_check_groups(const halfbyte_plan *plan,
 
 /* ---------------------------------------------------------------------------------------------
  * int4 weights: checkpoint layouts and packing
- */
-/*
+ *
+ * How a checkpoint stores weights:
+ *
  *   INT8_LOW_FIRST   int8 [n, k/2], even k in the low nibble (w4afp8); the same as ROW_MAJOR
  *   INT32_SIGNED     int32 [n, k/8], k = 8j + i in bits 4i..4i+3, two's complement
  *   INT32_OFFSET     the same bits holding value + 8 (compressed-tensors pack-quantized)
@@ -588,17 +708,26 @@ typedef enum halfbyte_int4_layout {
     HALFBYTE_INT4_INT32_OFFSET = 2
 } halfbyte_int4_layout;
 
-/* Describes int4 weights [groups, n, k] in a checkpoint's layout.  ld and group_stride in weights,
- * multiples of 2 (INT8) or 8 (INT32); data aligned to 1 or 4 bytes. */
+/*
+ * Describes int4 weights [groups, n, k] in a checkpoint's layout.
+ *
+ *   n, k, groups        limits as in the problem
+ *   ld, group_stride    in weights, multiples of 2 (INT8) or 8 (INT32); the data that goes with
+ *                       the description is aligned to 1 or 4 bytes
+ *   group_k_offset      as in the problem
+ *   weight_group_size   recorded in the header
+ *   scale_type          recorded in the header
+ *   flags               0 or HALFBYTE_PACKED_GATE_UP_ROWS; n must be a multiple of 16 then
+ */
 typedef struct halfbyte_int4_desc {
     size_t struct_size;
     halfbyte_int4_layout layout;
     int64_t n, k, groups;
     int64_t ld, group_stride;
-    int64_t group_k_offset;    /* as in the problem */
-    int64_t weight_group_size; /* recorded in the header */
-    halfbyte_type scale_type;  /* recorded in the header */
-    uint32_t flags;            /* 0 or HALFBYTE_PACKED_GATE_UP_ROWS: n a multiple of 16 then */
+    int64_t group_k_offset;
+    int64_t weight_group_size;
+    halfbyte_type scale_type;
+    uint32_t flags;
 } halfbyte_int4_desc;
 
 /*
@@ -609,11 +738,16 @@ HALFBYTE_API halfbyte_status halfbyte_packed_weights_bytes(const halfbyte_int4_d
                                                            size_t *bytes);
 
 /*
- * Packs weights once, after loading.  src and packed: memory of the device; packed 16-byte aligned.
- * In place (packed == src) if n % 64 == 0, k % 128 == 0, group_k_offset == 0, ld == k,
- * group_stride == n * k and no flags; otherwise src and packed must not overlap.  Bounded scratch
- * memory (one panel of 64 rows) may be allocated.  *header is filled; it belongs to the caller.
- * device NULL = the CPU.
+ * Packs weights once, after loading.  Bounded scratch memory (one panel of 64 rows) may be
+ * allocated.
+ *   device         NULL = the CPU
+ *   desc           of src
+ *   src, packed    memory of the device; packed 16-byte aligned.  In place (packed == src) if
+ *                  n % 64 == 0, k % 128 == 0, group_k_offset == 0, ld == k, group_stride == n * k
+ *                  and no flags; otherwise they must not overlap.
+ *   packed_bytes   at least halfbyte_packed_weights_bytes(desc)
+ *   header         filled; belongs to the caller
+ *   stream         must be NULL for the CPU
  * ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_BUFFER_TOO_SMALL, ERR_UNSUPPORTED, ERR_OUT_OF_MEMORY.
  */
 HALFBYTE_API halfbyte_status halfbyte_pack_weights(halfbyte_device *device,
@@ -634,28 +768,39 @@ HALFBYTE_API halfbyte_status halfbyte_unpack_weights(halfbyte_device *device,
  * Quantisation
  */
 
-/* Flags of the quantisers. */
-#define HALFBYTE_QUANTIZE_STATIC 1u       /* activations, TENSOR: the scale is given */
-#define HALFBYTE_QUANTIZE_POWER_OF_TWO 2u /* round computed scales up to a power of two */
+/*
+ * Flags of the quantisers.
+ *
+ *   STATIC         activations, TENSOR: the scale is given, not computed
+ *   POWER_OF_TWO   round computed scales up to a power of two
+ */
+#define HALFBYTE_QUANTIZE_STATIC 1u
+#define HALFBYTE_QUANTIZE_POWER_OF_TWO 2u
 
 /*
  * Activations [m, k] to e4m3.  Per scale: amax = largest finite |x| (NaN and infinities ignored);
  * scale = div(max(amax, epsilon), 448); q = e4m3(div(x, scale)), fp32 divisions, round to nearest
  * even, saturating (infinities to +-448, NaN to 0x7f).
- *   mode TENSOR (dynamic, or STATIC: scale is read), OUTER (per token) or 1X128 in MN_MAJOR or
- *   K_MAJOR.
+ *
+ *   mode       TENSOR (dynamic, or STATIC: scale is read), OUTER (per token) or 1X128
+ *   layout     1X128: MN_MAJOR or K_MAJOR
+ *   src_type   f32, bf16 or f16
+ *   src        [m, k]
+ *   dst        e4m3 [m, k]; must not overlap src
+ *   scale      f32, shape by mode; written, STATIC: read
+ *   epsilon    at least 0 and finite; 0 = 1e-4
  */
 typedef struct halfbyte_activation_quantization {
     size_t struct_size;
     halfbyte_scale_mode mode;
-    halfbyte_scale_layout layout; /* MN_MAJOR or K_MAJOR */
-    halfbyte_type src_type;       /* f32, bf16 or f16 */
+    halfbyte_scale_layout layout;
+    halfbyte_type src_type;
     uint32_t flags;
     int64_t m, k;
-    halfbyte_matrix_in src;   /* [m, k] */
-    halfbyte_matrix_out dst;  /* e4m3 [m, k]; must not overlap src */
-    halfbyte_scale_out scale; /* f32; STATIC: read */
-    float epsilon;            /* >= 0 and finite; 0 = 1e-4 */
+    halfbyte_matrix_in src;
+    halfbyte_matrix_out dst;
+    halfbyte_scale_out scale;
+    float epsilon;
 } halfbyte_activation_quantization;
 
 /* ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_UNSUPPORTED.  device NULL = the CPU, one thread. */
@@ -672,19 +817,29 @@ HALFBYTE_API halfbyte_status halfbyte_quantize_activations(
  *         The convention of DeepSeek-V3 (weight_scale_inv).
  * w is about q * scale in both.  A weight that is not finite is refused by position; nothing is
  * written.
+ *
+ *   type                INT4 or E4M3: of dst
+ *   src_type            f32, bf16 or f16
+ *   scale_type          INT4: f32, bf16, f16; E4M3: f32; NONE = f32
+ *   layout              of scale: MN_MAJOR or K_MAJOR
+ *   groups              0 = 1
+ *   weight_group_size   INT4: 32, 64, 128, 0 = all of k; E4M3: 0
+ *   src                 [groups, n, k]
+ *   dst                 the same shape; INT4: ROW_MAJOR, ld even
+ *   scale               K_GROUP shape for INT4, 128X128 shape for E4M3
  */
 typedef struct halfbyte_weight_quantization {
     size_t struct_size;
-    halfbyte_type type;           /* INT4 or E4M3: of dst */
-    halfbyte_type src_type;       /* f32, bf16 or f16 */
-    halfbyte_type scale_type;     /* INT4: f32, bf16, f16; E4M3: f32; NONE = f32 */
-    halfbyte_scale_layout layout; /* MN_MAJOR or K_MAJOR */
+    halfbyte_type type;
+    halfbyte_type src_type;
+    halfbyte_type scale_type;
+    halfbyte_scale_layout layout;
     uint32_t flags;
-    int64_t n, k, groups;      /* groups 0 = 1 */
-    int64_t weight_group_size; /* INT4: 32, 64, 128, 0 = all of k; E4M3: 0 */
-    halfbyte_matrix_in src;    /* [groups, n, k] */
-    halfbyte_matrix_out dst;   /* INT4: ROW_MAJOR, ld even */
-    halfbyte_scale_out scale;  /* K_GROUP or 128X128 shape */
+    int64_t n, k, groups;
+    int64_t weight_group_size;
+    halfbyte_matrix_in src;
+    halfbyte_matrix_out dst;
+    halfbyte_scale_out scale;
 } halfbyte_weight_quantization;
 
 /* ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_UNSUPPORTED.  Host memory; device NULL = one thread. */
@@ -701,8 +856,9 @@ halfbyte_dequantize_weights(halfbyte_device *device, const halfbyte_weight_quant
  * The instruction itself
  *
  * One wgmma dot product on the CPU: *d = dot(a, b) + c in the tensor core's arithmetic
- * (docs/numerics.md section 2).  type e4m3, e5m2: a and b hold 32 bytes; bf16, f16: 16 two-byte
- * elements.  c and *d are fp32 bit patterns.  For kernel authors who need an oracle.
+ * (docs/numerics.md section 2).  For kernel authors who need an oracle.
+ *   type    e4m3, e5m2: a and b hold 32 bytes; bf16, f16: 16 two-byte elements
+ *   c, *d   fp32 bit patterns
  * ERR_INVALID_ARGUMENT, ERR_UNSUPPORTED.
  */
 HALFBYTE_API halfbyte_status halfbyte_tensor_core_dot(halfbyte_type type, const void *a,
