@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "api/describe.h"
+#include "api/enum_names.h"
 #include "api/error.h"
-#include "api/names.h"
 #include "api/struct_copy.h"
 #include "model/chain.h"
 #include "model/parallel.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/operands.h"
 
+#include "api/enum_names.h"
 #include "api/error.h"
-#include "api/names.h"
-#include "api/problem.h"
+#include "api/problem_check.h"
 #include "api/tensor.h"
 
 enum { PACKED_VERSION = 1, PACKED_ATOM_BYTES = 4096, BLOCK = 128, INTERLEAVE = 4 };

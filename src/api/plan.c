@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "api/error.h"
-#include "api/problem.h"
+#include "api/problem_check.h"
 #include "api/struct_copy.h"
 
 halfbyte_status halfbyte_plan_create(halfbyte_plan **plan, const halfbyte_problem *problem,

@@ -2,8 +2,8 @@
 #include <stdbool.h>
 
 #include "api/describe.h"
+#include "api/enum_names.h"
 #include "api/error.h"
-#include "api/names.h"
 #include "api/plan.h"
 #include "model/chain.h"
 

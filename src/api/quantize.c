@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "api/device.h"
-#include "api/names.h"
+#include "api/enum_names.h"
 #include "api/struct_copy.h"
 #include "api/tensor.h"
 #include "format/bits.h"

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "api/device.h"
-#include "api/names.h"
+#include "api/enum_names.h"
 
 static bool tensor_is_empty(const tensor *t)
 {

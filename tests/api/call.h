@@ -5,8 +5,8 @@
  * Everything that a caller hands to the library lies in the struct, so one row of a table can
  * change any argument or field by its offset, and what the library must not touch is compared.
  */
-#ifndef HALFBYTE_API_CALL_H
-#define HALFBYTE_API_CALL_H
+#ifndef HALFBYTE_TESTS_API_CALL_H
+#define HALFBYTE_TESTS_API_CALL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/names.h"
+#include "api/enum_names.h"
 
 /* An enum read from a caller's struct may hold any int, so every look-up checks its range. */
 #define NAME_OF(names, value)                                                                      \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a problem may say, and what its defaults stand for. */
-#ifndef HALFBYTE_API_PROBLEM_H
-#define HALFBYTE_API_PROBLEM_H
+#ifndef HALFBYTE_API_PROBLEM_CHECK_H
+#define HALFBYTE_API_PROBLEM_CHECK_H
 
 #include "halfbyte.h"
 

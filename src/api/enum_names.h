@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of the public enums' values, for messages and describe texts: "unknown" outside an enum. */
-#ifndef HALFBYTE_API_NAMES_H
-#define HALFBYTE_API_NAMES_H
+#ifndef HALFBYTE_API_ENUM_NAMES_H
+#define HALFBYTE_API_ENUM_NAMES_H
 
 #include "halfbyte.h"
 

@@ -3,13 +3,13 @@
  * The checks run from single fields to combinations, so that a combination rule may rely on every
  * field being in its range.
  */
-#include "api/problem.h"
+#include "api/problem_check.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "api/enum_names.h"
 #include "api/error.h"
-#include "api/names.h"
 #include "model/gemm_blocks.h"
 
 enum {
