@@ -296,7 +296,7 @@ halfbyte_status halfbyte_dequantize_weights(halfbyte_device *device,
     CHECK_ARGUMENT(out != NULL, "out = NULL: must point to a halfbyte_matrix_out");
     CHECK_STATUS(quantized_check(&a, false, &dst, &scale));
 
-    tensor to = matrix("out->data", out->data, 32, out->ld, out->group_stride);
+    tensor to = matrix("out", out->data, 32, out->ld, out->group_stride);
     to.groups = a.groups;
     to.rows = a.n;
     to.columns = a.k;

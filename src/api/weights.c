@@ -145,7 +145,7 @@ static void job_cut(packing_job *job)
     job->units_per_group = whole ? 1 : panels;
     job->unit_rows = whole ? shape->n : INT4_PACKED_ATOM_ROWS;
     job->unit_packed_bytes = whole ? panels * panel_bytes : panel_bytes;
-    job->tasks = shape->groups * job->units_per_group;
+    job->tasks = shape->k > 0 ? shape->groups * job->units_per_group : 0;
 }
 
 /* A unit as a tensor of one group, and where its rows begin. */
@@ -344,6 +344,9 @@ halfbyte_status halfbyte_pack_weights(halfbyte_device *device, const halfbyte_in
     CHECK_STATUS(tensors_check(&call, src, "src", packed, packed_bytes, false));
 
     packing_job job = job_make(&call, src, packed, false);
+    if (call.packed.columns > 0 && d->k == 0) { /* an offset alone makes atoms, of zeros */
+        memset(packed, 0, (size_t)call.packed.columns);
+    }
     parallel_for(pool, job.tasks, task_scan, &job);
     if (atomic_load(&job.minus8)) {
         job.shape.flags |= INT4_PACKED_HOLDS_MINUS8;
