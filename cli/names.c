@@ -92,6 +92,21 @@ static const char *find_containing(const safetensors_model *model, const char *p
     return NULL;
 }
 
+/* Distance to a tensor's name, or to the layer's if that is nearer (users leave ".weight" out). */
+static size_t name_distance(const char *candidate, const char *name)
+{
+    char layer[SUGGEST_NAME_BYTES + 1];
+    size_t distance = edit_distance(candidate, name);
+    if (name_ends_with(candidate, ".weight")) {
+        size_t bytes = strlen(candidate) - strlen(".weight");
+        memcpy(layer, candidate, bytes);
+        layer[bytes] = '\0';
+        size_t to_layer = edit_distance(layer, name);
+        distance = to_layer < distance ? to_layer : distance;
+    }
+    return distance;
+}
+
 const char *name_suggest(const safetensors_model *model, const char *name)
 {
     const char *best_name = NULL;
@@ -104,9 +119,9 @@ const char *name_suggest(const safetensors_model *model, const char *name)
         const char *candidate = safetensors_model_at(model, i)->name;
         size_t bytes = strlen(candidate);
         size_t gap = bytes > wanted_bytes ? bytes - wanted_bytes : wanted_bytes - bytes;
-        if (bytes > SUGGEST_NAME_BYTES || gap > best)
+        if (bytes > SUGGEST_NAME_BYTES || gap > best + strlen(".weight"))
             continue;
-        size_t distance = edit_distance(candidate, name);
+        size_t distance = name_distance(candidate, name);
         if (distance < best || (distance == best && best_name == NULL)) {
             best = distance;
             best_name = candidate;
