@@ -149,11 +149,6 @@ json_t *cli_json_text(const char *text)
     return value != NULL ? value : json_string(io_quote(text).text);
 }
 
-json_t *cli_json_real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 const char *cli_format_bytes(uint64_t bytes, char *text)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -83,9 +83,6 @@ int cli_emit(json_t *object);
 /* JSON string of any bytes: what is not UTF-8 is escaped as in messages. */
 json_t *cli_json_text(const char *text);
 
-/* JSON number, null for NaN and infinities. */
-json_t *cli_json_real(double value);
-
 /* "1.5 GiB", "768 B" into `text` of at least 24 bytes; returns it. */
 const char *cli_format_bytes(uint64_t bytes, char *text);
 

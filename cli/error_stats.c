@@ -2,8 +2,8 @@
 #include "error_stats.h"
 
 #include <math.h>
-
-#include "common.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 void error_stats_add(error_stats *stats, double value, double reference)
 {
@@ -45,9 +45,19 @@ double error_stats_sqnr_db(const error_stats *stats)
     return 10 * log10(stats->sum_reference2 / stats->sum_error2);
 }
 
+/* Six digits, as many as anybody reads; the errors of errors are larger. */
+static json_t *six_digits(double value)
+{
+    char text[32];
+    if (!isfinite(value))
+        return json_null();
+    snprintf(text, sizeof text, "%.6g", value);
+    return json_real(strtod(text, NULL));
+}
+
 void error_stats_json(const error_stats *stats, json_t *object)
 {
-    json_object_set_new(object, "relative_rms", cli_json_real(error_stats_relative_rms(stats)));
-    json_object_set_new(object, "max_error", cli_json_real(stats->max_error));
-    json_object_set_new(object, "sqnr_db", cli_json_real(error_stats_sqnr_db(stats)));
+    json_object_set_new(object, "relative_rms", six_digits(error_stats_relative_rms(stats)));
+    json_object_set_new(object, "max_error", six_digits(stats->max_error));
+    json_object_set_new(object, "sqnr_db", six_digits(error_stats_sqnr_db(stats)));
 }

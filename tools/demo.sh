@@ -70,7 +70,7 @@ multiply()
     layer=$3
     weights=$block.$layer.dense
     "$halfbyte" gemm --weights "$out/ffn-$scheme.safetensors" --tensor "$weights.weight" \
-        --bias "$weights.bias" --activations "$data/x_$layer.npy" --a-scale "$2" \
+        --bias "$weights.bias" --activations "$data/x_$layer.npy" --a-scale "$2" --d-type f32 \
         --reference "$data/ffn.safetensors" --output "$out/$layer-$scheme.npy" \
         --json >"$out/gemm.json" ||
         fail "the product of $weights in scheme $scheme failed"
