@@ -61,11 +61,43 @@ static double fp32_value(uint32_t bits)
 
 /* ---- one block ------------------------------------------------------------------------------- */
 
+/* The value of an e4m3 code and w() of section 9; kept, because there are only 256. */
+struct e4m3 {
+    double value, width;
+};
+
+static const struct e4m3 *e4m3_of(uint8_t code)
+{
+    static struct e4m3 table[256];
+    static bool filled;
+    for (uint32_t i = 0; i < 256 && !filled; i++) {
+        table[i].value = bound_code_value(HALFBYTE_TYPE_E4M3, i);
+        table[i].width = binade(fmax(fabs(table[i].value), 0x1p-6));
+    }
+    filled = true;
+    return &table[code];
+}
+
 struct block_sum {
     double t, error; /* exact sum so far and the error of the computed one */
     double reach;    /* P: sum of the magnitudes of all products so far */
+    double grid;     /* G: largest power of two that divides all of them; 0 before the first */
     bool finite;
 };
+
+/* What a multiple of grid can lose when it is cut to a multiple of unit. */
+static double cut_loss(double unit, double grid)
+{
+    return fmax(0, unit - grid);
+}
+
+static double common_grid(double grid, double product)
+{
+    /* Products are multiples of 2^-18 below 2^18. */
+    uint64_t units = (uint64_t)fabs(ldexp(product, 18));
+    double own = ldexp((double)(units & (~units + 1)), -18);
+    return own != 0 && (grid == 0 || own < grid) ? own : grid;
+}
 
 /* One instruction over the products of [k, end). */
 static void instruction(struct block_sum *s, const halfbyte_problem *p, const halfbyte_operands *o,
@@ -73,26 +105,30 @@ static void instruction(struct block_sum *s, const halfbyte_problem *p, const ha
 {
     double product[STEP] = {0}, widest = 0;
     for (int64_t i = 0; k + i < end; i++) {
-        uint8_t a = oracle_a(p, o, at[0], at[1], k + i), b = oracle_b(p, o, at[0], at[2], k + i);
-        double x = bound_code_value(HALFBYTE_TYPE_E4M3, a);
-        double y = bound_code_value(HALFBYTE_TYPE_E4M3, b);
-        product[i] = x * y;
-        s->finite &= product[i] == product[i];
+        const struct e4m3 *a = e4m3_of(oracle_a(p, o, at[0], at[1], k + i));
+        const struct e4m3 *b = e4m3_of(oracle_b(p, o, at[0], at[2], k + i));
+        product[i] = a->value * b->value;
+        if (product[i] != product[i]) {
+            s->finite = false;
+            return;
+        }
         if (product[i] != 0)
-            widest = fmax(widest, binade(fmax(fabs(x), 0x1p-6)) * binade(fmax(fabs(y), 0x1p-6)));
+            widest = fmax(widest, a->width * b->width);
     }
     if (widest == 0)
         return;
 
     double carried = fmin(s->reach, fabs(s->t) + s->error);
-    double unit = CUT * fmax(widest, binade(carried)), lost = fmin(carried, CUT * widest);
+    double unit = CUT * fmax(widest, binade(carried));
+    double lost = fmin(carried, cut_loss(CUT * widest, s->grid));
     for (int i = 0; i < STEP; i++) {
         lost += fmod(fabs(product[i]), unit);
         s->t += product[i];
         s->reach += fabs(product[i]);
+        s->grid = common_grid(s->grid, product[i]);
     }
     s->error += lost;
-    s->error += CUT * binade(fabs(s->t) + s->error);
+    s->error += cut_loss(CUT * binade(fabs(s->t) + s->error), s->grid);
 }
 
 static struct near block_partial(const halfbyte_problem *p, const halfbyte_operands *o,
@@ -100,7 +136,7 @@ static struct near block_partial(const halfbyte_problem *p, const halfbyte_opera
 {
     int64_t start, end;
     oracle_block_range(p, b, &start, &end);
-    struct block_sum s = {0, 0, 0, true};
+    struct block_sum s = {0, 0, 0, 0, true};
     for (int64_t k = start; k < end; k += STEP)
         instruction(&s, p, o, at, k, k + STEP < end ? k + STEP : end);
     return (struct near){s.t, s.error, s.finite};
