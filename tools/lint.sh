@@ -60,7 +60,7 @@ tidy()
 {
     cmake --preset default -B build-lint --log-level=ERROR > /dev/null &&
         git ls-files -z --cached -- 'src/*.c' 'cli/*.c' 'tests/*.c' 'bench/*.c' 'examples/*.c' |
-        xargs -0 -n 4 -P "$(nproc)" clang-tidy --quiet -p build-lint 2> "$scratch/tidy.err"
+        xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p build-lint 2> "$scratch/tidy.err"
     status=$?
     # "N warnings generated" counts what is suppressed in system headers.
     grep -v -E '^[0-9]+ warnings? generated|^Suppressed|^Use -header-filter' "$scratch/tidy.err" >&2
