@@ -184,7 +184,7 @@ HALFBYTE_API int halfbyte_type_bits(halfbyte_type type);
  * zero gives 2^-127 and a negative number gives NaN.  Independent of the host's rounding mode.
  *   dst, src   count elements each, aligned to their element; must not overlap unless dst == src
  *              and both types have the same number of bits.  NULL is accepted if count is 0.
- * ERR_INVALID_ARGUMENT (NULL, negative count), ERR_UNSUPPORTED (the pair).
+ * ERR_INVALID_ARGUMENT (NULL, negative count, overlap), ERR_MISALIGNED, ERR_UNSUPPORTED (the pair).
  */
 HALFBYTE_API halfbyte_status halfbyte_convert(void *dst, halfbyte_type dst_type, const void *src,
                                               halfbyte_type src_type, int64_t count);
@@ -711,7 +711,7 @@ typedef enum halfbyte_int4_layout {
 /*
  * Describes int4 weights [groups, n, k] in a checkpoint's layout.
  *
- *   n, k, groups        limits as in the problem
+ *   n, k, groups        limits as in the problem; groups 0 = 1
  *   ld, group_stride    in weights, multiples of 2 (INT8) or 8 (INT32); the data that goes with
  *                       the description is aligned to 1 or 4 bytes
  *   group_k_offset      as in the problem
@@ -738,7 +738,7 @@ HALFBYTE_API halfbyte_status halfbyte_packed_weights_bytes(const halfbyte_int4_d
                                                            size_t *bytes);
 
 /*
- * Packs weights once, after loading.  Bounded scratch memory (one panel of 64 rows) may be
+ * Packs weights once, after loading.  Bounded scratch memory (one panel of 64 rows a thread) may be
  * allocated.
  *   device         NULL = the CPU
  *   desc           of src
@@ -757,7 +757,8 @@ HALFBYTE_API halfbyte_status halfbyte_pack_weights(halfbyte_device *device,
                                                    halfbyte_stream stream);
 
 /* The reverse, exactly: desc says the layout wanted and must agree with header in n, k, groups and
- * group_k_offset.  In place under the same conditions.  Errors as above. */
+ * group_k_offset; its flags are 0 or as they were, its weight_group_size and scale_type are not
+ * looked at.  In place under the same conditions.  Errors as above. */
 HALFBYTE_API halfbyte_status halfbyte_unpack_weights(halfbyte_device *device,
                                                      const halfbyte_packed_header *header,
                                                      const void *packed, size_t packed_bytes,
@@ -772,7 +773,7 @@ HALFBYTE_API halfbyte_status halfbyte_unpack_weights(halfbyte_device *device,
  * Flags of the quantisers.
  *
  *   STATIC         activations, TENSOR: the scale is given, not computed
- *   POWER_OF_TWO   round computed scales up to a power of two
+ *   POWER_OF_TWO   round computed scales up to a power of two, before scale_type; not with STATIC
  */
 #define HALFBYTE_QUANTIZE_STATIC 1u
 #define HALFBYTE_QUANTIZE_POWER_OF_TWO 2u
@@ -788,7 +789,8 @@ HALFBYTE_API halfbyte_status halfbyte_unpack_weights(halfbyte_device *device,
  *   src        [m, k]
  *   dst        e4m3 [m, k]; must not overlap src
  *   scale      f32, shape by mode; written, STATIC: read
- *   epsilon    at least 0 and finite; 0 = 1e-4
+ *   epsilon    at least 0 and finite, epsilon / 448 not 0; 0 itself = 1e-4
+ * m or k 0: scales that cover no element are written as those of zeros.
  */
 typedef struct halfbyte_activation_quantization {
     size_t struct_size;
@@ -815,8 +817,9 @@ HALFBYTE_API halfbyte_status halfbyte_quantize_activations(
  *         has scale 0 and q = 0.  Never makes -8.  The convention of the public w4afp8 checkpoints.
  *   E4M3  128x128 blocks: scale = amax / 448, q = e4m3(w / scale); a block of zeros has scale 1.
  *         The convention of DeepSeek-V3 (weight_scale_inv).
- * w is about q * scale in both.  A weight that is not finite is refused by position; nothing is
- * written.
+ * w is about q * scale in both.  Refused by position, with nothing written: a weight that is not
+ * finite; a group or block whose scale overflows scale_type, or rounds to zero although one of its
+ * weights is not zero.
  *
  *   type                INT4 or E4M3: of dst
  *   src_type            f32, bf16 or f16
