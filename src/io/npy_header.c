@@ -45,9 +45,8 @@ static char peek(header_parser *parser)
     return '\0';
 }
 
-static io_status expected(header_parser *parser, const char *what)
+static io_status expected(const header_parser *parser, const char *what)
 {
-    peek(parser);
     io_quoted found = {"the end"};
     if (parser->at < parser->length)
         found = io_quote_bytes(parser->text + parser->at, 1);
