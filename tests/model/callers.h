@@ -26,17 +26,19 @@ typedef struct callers {
 static inline bool callers_open(callers *all)
 {
     static const int threads[CALLER_DEVICES] = {0, 1, 2, 7};
+    bool opened = true;
 
     all->devices[0] = NULL;
     for (int i = 1; i < CALLER_DEVICES; i++) {
         halfbyte_device_options options = halfbyte_device_options_init();
         options.executor = HALFBYTE_EXECUTOR_MODEL;
         options.threads = threads[i];
-        if (halfbyte_device_open(&all->devices[i], &options) != HALFBYTE_SUCCESS) {
-            return false;
-        }
+        const fp_env before = fp_env_save();
+        host_fp_set_hostile(); /* threads start in the environment of the one that makes them */
+        opened &= halfbyte_device_open(&all->devices[i], &options) == HALFBYTE_SUCCESS;
+        fp_env_restore(before);
     }
-    return true;
+    return opened;
 }
 
 static inline void callers_close(callers *all)
