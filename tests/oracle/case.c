@@ -41,21 +41,24 @@ int64_t case_matrices(const halfbyte_problem *p)
 #define I4 HALFBYTE_SCALE_INTERLEAVED4
 #define F32 HALFBYTE_TYPE_F32
 
-static const halfbyte_scale_spec a_specs[5] = {
-    {HALFBYTE_SCALE_NONE, HALFBYTE_TYPE_NONE, MN}, {HALFBYTE_SCALE_TENSOR, F32, MN},
-    {HALFBYTE_SCALE_OUTER, F32, MN},               {HALFBYTE_SCALE_1X128, F32, MN},
-    {HALFBYTE_SCALE_1X128, F32, KM}};
+static const halfbyte_scale_spec a_specs[5] = {{HALFBYTE_SCALE_NONE, HALFBYTE_TYPE_NONE, MN},
+                                               {HALFBYTE_SCALE_TENSOR, F32, MN},
+                                               {HALFBYTE_SCALE_OUTER, F32, MN},
+                                               {HALFBYTE_SCALE_1X128, F32, MN},
+                                               {HALFBYTE_SCALE_1X128, F32, KM}};
 
-static const halfbyte_scale_spec fp8_b_specs[7] = {
-    {HALFBYTE_SCALE_NONE, HALFBYTE_TYPE_NONE, MN}, {HALFBYTE_SCALE_TENSOR, F32, MN},
-    {HALFBYTE_SCALE_OUTER, HALFBYTE_TYPE_NONE, MN}, {HALFBYTE_SCALE_1X128, F32, MN},
-    {HALFBYTE_SCALE_1X128, F32, KM},               {HALFBYTE_SCALE_128X128, F32, MN},
-    {HALFBYTE_SCALE_128X128, F32, KM}};
+static const halfbyte_scale_spec fp8_b_specs[7] = {{HALFBYTE_SCALE_NONE, HALFBYTE_TYPE_NONE, MN},
+                                                   {HALFBYTE_SCALE_TENSOR, F32, MN},
+                                                   {HALFBYTE_SCALE_OUTER, HALFBYTE_TYPE_NONE, MN},
+                                                   {HALFBYTE_SCALE_1X128, F32, MN},
+                                                   {HALFBYTE_SCALE_1X128, F32, KM},
+                                                   {HALFBYTE_SCALE_128X128, F32, MN},
+                                                   {HALFBYTE_SCALE_128X128, F32, KM}};
 
 static const halfbyte_type w4_types[4] = {F32, HALFBYTE_TYPE_BF16, HALFBYTE_TYPE_F16,
                                           HALFBYTE_TYPE_E4M3};
 
-#define W4_OUTER 7                   /* none, tensor and outer in three types */
+#define W4_OUTER 7                     /* none, tensor and outer in three types */
 #define W4_B_KINDS (W4_OUTER + 4 * 11) /* K_GROUP: 4 types x (3 sizes x 3 layouts + all k x 2) */
 
 int case_kind_count(halfbyte_family family)
@@ -67,7 +70,8 @@ struct case_kind case_kind_at(halfbyte_family family, int index, enum group_form
 {
     static const int64_t sizes[4] = {32, 64, 128, 0};
     static const halfbyte_scale_layout layouts[3] = {MN, KM, I4};
-    struct case_kind kind = {family, form, a_specs[index % 5], {HALFBYTE_SCALE_NONE, HALFBYTE_TYPE_NONE, MN}, 0};
+    struct case_kind kind = {
+        family, form, a_specs[index % 5], {HALFBYTE_SCALE_NONE, HALFBYTE_TYPE_NONE, MN}, 0};
     int b = index / 5;
     if (family == HALFBYTE_FAMILY_FP8) {
         kind.b_scale = fp8_b_specs[b];
@@ -132,8 +136,8 @@ void case_draw_problem(struct gemm_case *c, struct random *r, const struct case_
     if (options->aligned && p->family == HALFBYTE_FAMILY_W4A8)
         p->n = (p->n + 7) / 8 * 8;
     p->a_type = random_percent(r, 50) ? HALFBYTE_TYPE_NONE : HALFBYTE_TYPE_E4M3;
-    p->b_layout = p->family == HALFBYTE_FAMILY_W4A8 && random_percent(r, 50)
-                      ? HALFBYTE_B_PACKED : HALFBYTE_B_ROW_MAJOR;
+    p->b_layout = p->family == HALFBYTE_FAMILY_W4A8 && random_percent(r, 50) ? HALFBYTE_B_PACKED
+                                                                             : HALFBYTE_B_ROW_MAJOR;
     p->d_type = out[random_below(r, 3)];
     p->channel_scale_type = random_percent(r, 25) ? F32 : HALFBYTE_TYPE_NONE;
     if (random_percent(r, 30))
@@ -142,8 +146,8 @@ void case_draw_problem(struct gemm_case *c, struct random *r, const struct case_
         p->c_type = random_percent(r, 50) ? p->d_type : out[random_below(r, 3)];
     p->alpha_mode = (halfbyte_alpha_mode)random_below(r, 3);
     int64_t blocks = oracle_blocks(p).count;
-    p->k_splits = random_percent(r, 60) ? random_between(r, 0, 1)
-                                        : min64(random_between(r, 2, 5), blocks);
+    p->k_splits =
+        random_percent(r, 60) ? random_between(r, 0, 1) : min64(random_between(r, 2, 5), blocks);
     p->index_type = (halfbyte_index_type)random_below(r, 2);
     p->flags = (uint32_t)random_below(r, 8); /* padding and two that change nothing */
     p->num_sms = (int32_t)random_below(r, 3);
@@ -156,14 +160,31 @@ static int64_t round_up(int64_t x, int64_t unit)
     return (x + unit - 1) / unit * unit;
 }
 
+/*
+ * Draws the strides of a tensor of `matrices` matrices of rows x columns, multiples of unit: one
+ * matrix after another, or side by side. Returns how many elements it spans.
+ */
+static int64_t draw_strides(struct random *r, int64_t matrices, int64_t rows, int64_t columns,
+                            int64_t unit, int64_t *ld, int64_t *group_stride)
+{
+    int64_t inner = random_below(r, 2) * random_below(r, 20);
+    int64_t outer = random_below(r, 2) * random_below(r, 20);
+    if (matrices > 1 && random_percent(r, 20)) {
+        *group_stride = round_up(columns + inner, unit);
+        *ld = round_up((matrices - 1) * *group_stride + columns + outer, unit);
+    } else {
+        *ld = round_up(columns + inner, unit);
+        *group_stride = round_up((rows - 1) * *ld + columns + outer, unit);
+    }
+    return (matrices - 1) * *group_stride + (rows - 1) * *ld + columns;
+}
+
 static void make_a(struct gemm_case *c, struct random *r, const struct case_options *options)
 {
     const halfbyte_problem *p = &c->problem;
     halfbyte_matrix_in *a = &c->operands.a;
-    int64_t unit = options->aligned ? 16 : 1, rows = c->operands.m;
-    a->ld = round_up(p->k + random_below(r, 2) * random_below(r, 20), unit);
-    a->group_stride = round_up(rows * a->ld + random_below(r, 2) * random_below(r, 20), unit);
-    int64_t count = (case_matrices(p) - 1) * a->group_stride + (rows - 1) * a->ld + p->k;
+    int64_t count = draw_strides(r, case_matrices(p), c->operands.m, p->k,
+                                 options->aligned ? 16 : 1, &a->ld, &a->group_stride);
     uint8_t *data = case_memory(c, (size_t)count, options->aligned ? 0 : random_bits(r) % 16);
     case_fill_e4m3(r, data, count, options);
     a->data = data;
@@ -182,8 +203,8 @@ static void pack_b(struct gemm_case *c, struct random *r)
     desc.group_stride = b->group_stride;
     desc.group_k_offset = p->group_k_offset;
     desc.weight_group_size = p->weight_group_size;
-    desc.scale_type = p->b_scale.mode == HALFBYTE_SCALE_K_GROUP ? p->b_scale.type
-                                                                : HALFBYTE_TYPE_NONE;
+    desc.scale_type =
+        p->b_scale.mode == HALFBYTE_SCALE_K_GROUP ? p->b_scale.type : HALFBYTE_TYPE_NONE;
     if (halfbyte_packed_weights_bytes(&desc, &bytes) != HALFBYTE_SUCCESS)
         abort();
     void *packed = case_memory(c, bytes, 16 * (random_bits(r) % 2));
@@ -203,9 +224,7 @@ static void make_b(struct gemm_case *c, struct random *r, const struct case_opti
     halfbyte_matrix_in *b = &c->operands.b;
     bool int4 = p->family == HALFBYTE_FAMILY_W4A8;
     int64_t unit = !options->aligned ? (int4 ? 2 : 1) : int4 ? 32 : 16;
-    b->ld = round_up(p->k + random_below(r, 2) * random_below(r, 40), unit);
-    b->group_stride = round_up(p->n * b->ld + random_below(r, 2) * random_below(r, 40), unit);
-    int64_t count = (oracle_groups(p) - 1) * b->group_stride + (p->n - 1) * b->ld + p->k;
+    int64_t count = draw_strides(r, oracle_groups(p), p->n, p->k, unit, &b->ld, &b->group_stride);
     int64_t bytes = int4 ? (count + 1) / 2 : count;
     uint8_t *data = case_memory(c, (size_t)bytes, options->aligned ? 0 : random_bits(r) % 16);
     if (int4)
@@ -222,31 +241,26 @@ static void make_scale(struct gemm_case *c, struct random *r, halfbyte_scale_in 
                        const halfbyte_scale_spec *spec, int64_t groups, int64_t mn, int64_t kb,
                        const struct case_options *options)
 {
-    int64_t extra = random_below(r, 2) * random_below(r, 9), one = 0;
+    int64_t extra = random_below(r, 2) * random_below(r, 9), one = 0, count = 0;
     int element = halfbyte_type_bits(spec->type == HALFBYTE_TYPE_NONE ? F32 : spec->type) / 8;
     if (spec->mode == HALFBYTE_SCALE_NONE)
         return;
-    s->stride_mn = s->stride_k = 1;
+    s->stride_mn = s->stride_k = random_below(r, 2); /* the one that is 1 may be left 0 */
     if (spec->mode == HALFBYTE_SCALE_TENSOR) {
         s->group_stride = random_below(r, 3);
         one = 1;
     } else if (spec->mode == HALFBYTE_SCALE_OUTER) {
         one = mn;
+        s->group_stride = mn + extra;
     } else if (spec->layout == MN) {
-        s->stride_k = mn + extra;
-        one = (kb - 1) * s->stride_k + mn;
+        count = draw_strides(r, groups, kb, mn, 1, &s->stride_k, &s->group_stride);
     } else if (spec->layout == KM) {
-        s->stride_mn = kb + extra;
-        one = (mn - 1) * s->stride_mn + kb;
+        count = draw_strides(r, groups, mn, kb, 1, &s->stride_mn, &s->group_stride);
     } else {
-        s->stride_k = 4 * (mn + extra);
-        one = (kb / 4 - 1) * s->stride_k + 4 * mn;
+        count = draw_strides(r, groups, kb / 4, 4 * mn, 4, &s->stride_k, &s->group_stride);
     }
-    if (spec->mode != HALFBYTE_SCALE_TENSOR)
-        s->group_stride = one + random_below(r, 2) * random_below(r, 9);
-    if (spec->layout == I4)
-        s->group_stride = round_up(s->group_stride, 4);
-    int64_t count = (groups - 1) * s->group_stride + one;
+    if (count == 0)
+        count = (groups - 1) * s->group_stride + one;
     void *data = case_memory(c, (size_t)(count * element), (size_t)element * (random_bits(r) % 4));
     case_fill_values(r, data, spec->type, count, true, options);
     s->data = data;
@@ -289,9 +303,8 @@ static void make_d(struct gemm_case *c, struct random *r)
     const halfbyte_problem *p = &c->problem;
     halfbyte_matrix_out *d = &c->operands.d;
     size_t element = (size_t)halfbyte_type_bits(p->d_type) / 8, guard = 192;
-    d->ld = p->n + random_below(r, 2) * random_below(r, 9);
-    d->group_stride = c->operands.m * d->ld + random_below(r, 2) * random_below(r, 9);
-    int64_t count = (case_matrices(p) - 1) * d->group_stride + (c->operands.m - 1) * d->ld + p->n;
+    int64_t count =
+        draw_strides(r, case_matrices(p), c->operands.m, p->n, 1, &d->ld, &d->group_stride);
     c->d_at = guard + element * (random_bits(r) % 4);
     c->d_bytes = c->d_at + (size_t)count * element + guard;
     c->d_base = case_memory(c, c->d_bytes, 0);
@@ -312,8 +325,11 @@ static void make_c(struct gemm_case *c, struct random *r, const struct case_opti
         return; /* C is not read, so it need not be there */
     size_t element = (size_t)halfbyte_type_bits(p->c_type) / 8;
     bool alias = p->c_type == p->d_type && random_percent(r, 50);
-    o->c.ld = alias ? o->d.ld : p->n + random_below(r, 9);
-    o->c.group_stride = alias ? o->d.group_stride : o->m * o->c.ld + random_below(r, 9);
+    draw_strides(r, case_matrices(p), o->m, p->n, 1, &o->c.ld, &o->c.group_stride);
+    if (alias) {
+        o->c.ld = o->d.ld;
+        o->c.group_stride = o->d.group_stride;
+    }
     int64_t count = (case_matrices(p) - 1) * o->c.group_stride + (o->m - 1) * o->c.ld + p->n;
     void *data = case_memory(c, (size_t)count * element, element * (random_bits(r) % 4));
     case_fill_values(r, data, p->c_type, count, false, options);

@@ -8,7 +8,7 @@
 #define HALFBYTE_TESTS_ORACLE_CASE_H
 
 #include "halfbyte.h"
-#include "oracle/random.h"
+#include "oracle/splitmix.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ struct case_options {
     int64_t m, n, k; /* 0 = drawn */
 };
 
-#define CASE_BLOCKS_OF_MEMORY 32
+#define CASE_BLOCKS_OF_MEMORY 96
 
 struct gemm_case {
     struct case_kind kind;
@@ -103,7 +103,7 @@ struct comparison case_compare(const struct gemm_case *c);
 /* One line that says what the case is, for a failure. */
 void case_print(const struct gemm_case *c);
 
-/* ---- the parts of case_make ------------------------------------------------------------------- */
+/* ---- the parts of case_make ------------------------------------------------------------------ */
 
 /* case.c: everything but the group sizes, after operands.m is known. */
 void case_draw_problem(struct gemm_case *c, struct random *r, const struct case_options *options);

@@ -32,7 +32,9 @@ void case_fill_e4m3(struct random *r, uint8_t *data, int64_t count,
             if (i % 2 == 1)
                 code = random_percent(r, 90) ? data[i - 1] ^ 0x80 : code;
             break;
-        case WIDE: code = sign | (random_percent(r, 50) ? bits & 0x0f : 0x70 | (bits & 0x0e)); break;
+        case WIDE:
+            code = sign | (random_percent(r, 50) ? bits & 0x0f : 0x70 | (bits & 0x0e));
+            break;
         case WITH_NAN: code = random_below(r, 400) == 0 ? sign | 0x7f : code; break;
         default: break;
         }
@@ -90,16 +92,21 @@ void case_fill_values(struct random *r, void *data, halfbyte_type type, int64_t 
         bool minus = random_percent(r, 50), wild = false;
         uint32_t bits = 0;
         switch (character) {
-        case 0: case 1: bits = random_fp32(r, -3, 3, !scales && minus); break;
+        case 0:
+        case 1: bits = random_fp32(r, -3, 3, !scales && minus); break;
         case 2: bits = random_fp32(r, -2, 6, minus); break;
         case 3: bits = random_fp32(r, -4, 4, false) & 0x7f800000u; break;
-        case 4: bits = random_percent(r, 40) ? (uint32_t)minus << 31 : random_fp32(r, -9, 2, minus);
-                break;
+        case 4:
+            bits = random_percent(r, 40) ? (uint32_t)minus << 31 : random_fp32(r, -9, 2, minus);
+            break;
         case 5: bits = random_fp32(r, -14, 14, minus); break;
         case 6: bits = random_fp32(r, -126, -90, minus); break;
         case 7: bits = random_fp32(r, 90, 127, minus); break;
         case 8: bits = (uint32_t)minus << 31 | (uint32_t)(random_bits(r) & 0x7fffff); break;
-        default: wild = true; bits = wild_fp32(r); break;
+        default:
+            wild = true;
+            bits = wild_fp32(r);
+            break;
         }
         halfbyte_type t = type == HALFBYTE_TYPE_NONE ? HALFBYTE_TYPE_F32 : type;
         uint32_t code = t == HALFBYTE_TYPE_F32 ? bits : oracle_narrow(t, bits);

@@ -91,7 +91,9 @@ void case_make_groups(struct gemm_case *c, struct random *r)
 {
     int64_t groups = oracle_groups(&c->problem), count[MAX_GROUPS];
     switch (c->kind.form) {
-    case FORM_DENSE: case FORM_MASKED_ALL: case FORM_COUNT: return;
+    case FORM_DENSE:
+    case FORM_MASKED_ALL:
+    case FORM_COUNT: return;
     case FORM_LABELS: make_labels(c, r, groups); return;
     case FORM_MASKED_COUNTS:
         for (int64_t i = 0; i < groups; i++)

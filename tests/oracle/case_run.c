@@ -82,8 +82,8 @@ static void expect_element(const struct gemm_case *c, uint8_t *image, int64_t of
 {
     size_t element = (size_t)halfbyte_type_bits(c->problem.d_type) / 8;
     uint16_t code16 = (uint16_t)code;
-    memcpy(image + c->d_at + (size_t)offset * element,
-           element == 4 ? (const void *)&code : &code16, element);
+    memcpy(image + c->d_at + (size_t)offset * element, element == 4 ? (const void *)&code : &code16,
+           element);
 }
 
 /* The group that owns the row of matrix `matrix`, or -1. */

@@ -39,8 +39,8 @@ static struct term term_product(const struct number *x, const struct number *y,
                                 struct specials *specials)
 {
     bool negative = x->negative != y->negative;
-    bool zero = (x->kind == NUMBER_FINITE && x->sig == 0) ||
-                (y->kind == NUMBER_FINITE && y->sig == 0);
+    bool zero =
+        (x->kind == NUMBER_FINITE && x->sig == 0) || (y->kind == NUMBER_FINITE && y->sig == 0);
     if (x->kind == NUMBER_NAN || y->kind == NUMBER_NAN) {
         specials->nan = true;
     } else if (x->kind == NUMBER_INFINITE || y->kind == NUMBER_INFINITE) {
@@ -80,8 +80,8 @@ uint32_t oracle_dot(halfbyte_type type, const uint16_t *a, const uint16_t *b, ui
     struct number c_number = number_decode(HALFBYTE_TYPE_F32, c);
     struct number one = number_decode(HALFBYTE_TYPE_F32, 0x3f800000u);
     term_product(&c_number, &one, &specials);
-    term[length] = (struct term){c_number.negative, c_number.sig, c_number.lowest,
-                                 c_number.exponent};
+    term[length] =
+        (struct term){c_number.negative, c_number.sig, c_number.lowest, c_number.exponent};
     if (specials.nan || (specials.plus_infinity && specials.minus_infinity))
         return ORACLE_NAN32;
     if (specials.plus_infinity || specials.minus_infinity)

@@ -59,7 +59,7 @@ void exact_add(struct exact *x, bool negative, uint64_t sig, int lowest)
     for (int i = first; i < EXACT_WORDS && (i - first < 2 || carry); i++) {
         uint64_t term = i - first < 2 ? part[i - first] : 0;
         exact_u128 sum = negative ? (exact_u128)x->word[i] - term - carry
-                                         : (exact_u128)x->word[i] + term + carry;
+                                  : (exact_u128)x->word[i] + term + carry;
         x->word[i] = (uint64_t)sum;
         carry = (uint64_t)(sum >> 64) & 1;
     }
@@ -169,8 +169,8 @@ uint32_t oracle_fma(uint32_t x, uint32_t y, uint32_t z)
     struct number c = number_decode(HALFBYTE_TYPE_F32, z);
     bool product_negative = a.negative != b.negative;
     bool product_infinite = a.kind == NUMBER_INFINITE || b.kind == NUMBER_INFINITE;
-    bool product_zero = (a.kind == NUMBER_FINITE && a.sig == 0) ||
-                        (b.kind == NUMBER_FINITE && b.sig == 0);
+    bool product_zero =
+        (a.kind == NUMBER_FINITE && a.sig == 0) || (b.kind == NUMBER_FINITE && b.sig == 0);
 
     if (a.kind == NUMBER_NAN || b.kind == NUMBER_NAN || c.kind == NUMBER_NAN)
         return ORACLE_NAN32;
@@ -242,7 +242,8 @@ uint32_t oracle_narrow(halfbyte_type type, uint32_t x)
     if (a.kind == NUMBER_NAN)
         return f->nan;
     if (a.kind == NUMBER_INFINITE)
-        return (a.negative ? 1u << (f->bits - 1) : 0) | (f->saturates ? f->largest : f->largest + 1);
+        return (a.negative ? 1u << (f->bits - 1) : 0) |
+               (f->saturates ? f->largest : f->largest + 1);
     struct exact magnitude = {{0}};
     exact_add(&magnitude, false, a.sig, a.lowest);
     return exact_round(type, a.negative, &magnitude);

@@ -122,7 +122,8 @@ static int64_t matrix_offset(const halfbyte_problem *p, int64_t ld, int64_t grou
 uint8_t oracle_a(const halfbyte_problem *p, const halfbyte_operands *o, int64_t group, int64_t row,
                  int64_t k)
 {
-    return ((const uint8_t *)o->a.data)[matrix_offset(p, o->a.ld, o->a.group_stride, group, row, k)];
+    return (
+        (const uint8_t *)o->a.data)[matrix_offset(p, o->a.ld, o->a.group_stride, group, row, k)];
 }
 
 /*
@@ -142,8 +143,8 @@ static int packed_int4(const halfbyte_problem *p, const halfbyte_operands *o, in
 
     int64_t thread = row_in / 16 * 32 + row_in % 8 * 4 + in_step % 16 / 4;
     int64_t word = step % 2 * 2 + in_step / 16;
-    const uint8_t *bytes = (const uint8_t *)o->b.data + atom * 4096 +
-                           ((step / 2 * 128 + thread) * 4 + word) * 4;
+    const uint8_t *bytes =
+        (const uint8_t *)o->b.data + atom * 4096 + ((step / 2 * 128 + thread) * 4 + word) * 4;
     uint32_t value = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
                      (uint32_t)bytes[3] << 24;
     int rotation = (int)(in_step % 4) * 8 + (row_in % 16 >= 8 ? 4 : 0);

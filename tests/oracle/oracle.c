@@ -93,8 +93,8 @@ static uint32_t epilogue(const struct place *at, uint32_t x)
     if (is_outer(p->b_scale.mode))
         x = oracle_mul(x, oracle_b_outer_scale(p, o, at->group, at->column));
     if (p->channel_scale_type != HALFBYTE_TYPE_NONE)
-        x = oracle_mul(x, oracle_vector(&o->channel_scale, p->channel_scale_type, at->group,
-                                        at->column));
+        x = oracle_mul(
+            x, oracle_vector(&o->channel_scale, p->channel_scale_type, at->group, at->column));
     if (p->alpha_mode == HALFBYTE_ALPHA_HOST)
         x = oracle_mul(x, oracle_load(&o->alpha, HALFBYTE_TYPE_F32, 0));
     if (p->alpha_mode == HALFBYTE_ALPHA_DEVICE)

@@ -98,7 +98,8 @@ static void check_family(halfbyte_family family, bool plain)
     halfbyte_device *device = case_device(HALFBYTE_PROFILE_ANY, 1, HALFBYTE_ISA_AUTO);
     struct random r = {31 + (uint64_t)family};
     int kinds = case_kind_count(family);
-    for (int i = 0; i < rounds * kinds; i++) {
+    int problems = rounds * kinds * (family == HALFBYTE_FAMILY_FP8 ? 4 : 1);
+    for (int i = 0; i < problems; i++) {
         enum group_form form = (enum group_form)((i + i / kinds) % FORM_COUNT);
         struct case_kind kind = case_kind_at(family, i % kinds, form);
         check_problem(device, &r, &kind, plain, &tally);
@@ -112,8 +113,8 @@ static void check_family(halfbyte_family family, bool plain)
                   tally.elements, tally.applied, tally.held, quantile(&tally.wide, 0.5),
                   quantile(&tally.wide, 0.99), quantile(&tally.wide, 1),
                   quantile(&tally.narrow, 0.5), quantile(&tally.narrow, 1));
-    assert_true(tally.elements > 100L * rounds * kinds);
-    assert_true(tally.applied > tally.elements / 100 * (plain ? 97 : 85));
+    assert_true(tally.elements > 100L * problems);
+    assert_true(tally.applied > tally.elements / 100 * (plain ? 97 : 75));
     assert_int_equal(tally.held, tally.applied);
     assert_true(quantile(&tally.wide, 1) > 0.5); /* a bound that nothing comes near says little */
     free(tally.wide.value);

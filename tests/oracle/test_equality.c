@@ -129,12 +129,13 @@ static void check_walk(halfbyte_family family, bool aligned)
     walk(family, sm90, aligned, &v, &sum, &weights);
     halfbyte_device_close(sm90);
 
-    print_message("%ld problems: %lld elements computed, %lld bytes compared, %lld weights unpacked\n",
-                  v.problems, (long long)sum.owned, (long long)sum.compared,
-                  (long long)weights.compared);
+    print_message(
+        "%ld problems: %lld elements computed, %lld bytes compared, %lld weights unpacked\n",
+        v.problems, (long long)sum.owned, (long long)sum.compared, (long long)weights.compared);
     total_problems += v.problems;
     long least = v.problems / 10;
-    assert_int_equal(v.problems, (long)rounds * case_kind_count(family) * (aligned ? 1 : FORM_COUNT));
+    assert_int_equal(v.problems,
+                     (long)rounds * case_kind_count(family) * (aligned ? 1 : FORM_COUNT));
     assert_true(sum.owned > 100 * v.problems);
     assert_int_equal(sum.equal, sum.compared);
     assert_int_equal(weights.equal, weights.compared);

@@ -53,7 +53,7 @@ static void *copy_with_room(struct gemm_case *c, const void *data, size_t bytes,
 static size_t scale_bytes(const halfbyte_scale_spec *spec, const halfbyte_scale_in *s, int64_t mn,
                           int64_t kb)
 {
-    int64_t last = spec->mode == HALFBYTE_SCALE_OUTER ? mn - 1
+    int64_t last = spec->mode == HALFBYTE_SCALE_OUTER        ? mn - 1
                    : spec->layout == HALFBYTE_SCALE_MN_MAJOR ? mn - 1 + (kb - 1) * s->stride_k
                                                              : kb - 1 + (mn - 1) * s->stride_mn;
     halfbyte_type type = spec->type == HALFBYTE_TYPE_NONE ? HALFBYTE_TYPE_F32 : spec->type;
@@ -162,8 +162,11 @@ static struct case_kind kind_of(halfbyte_family family, halfbyte_scale_mode a,
                                 halfbyte_scale_layout a_layout, halfbyte_scale_mode b,
                                 halfbyte_scale_layout b_layout, int64_t size)
 {
-    struct case_kind kind = {family, FORM_DENSE, {a, HALFBYTE_TYPE_F32, a_layout},
-                             {b, HALFBYTE_TYPE_F32, b_layout}, size};
+    struct case_kind kind = {family,
+                             FORM_DENSE,
+                             {a, HALFBYTE_TYPE_F32, a_layout},
+                             {b, HALFBYTE_TYPE_F32, b_layout},
+                             size};
     if (a == HALFBYTE_SCALE_NONE)
         kind.a_scale.type = HALFBYTE_TYPE_NONE;
     return kind;
@@ -193,7 +196,8 @@ static int violations(const struct gemm_case *mutant, const halfbyte_problem *me
 static void make_meant(struct gemm_case *c, struct random *r, const struct case_kind *kind,
                        halfbyte_b_layout b_layout, bool with_offset)
 {
-    struct case_options options = {.plain = true, .finite = true, .m = ROWS, .n = COLUMNS, .k = 512};
+    struct case_options options = {
+        .plain = true, .finite = true, .m = ROWS, .n = COLUMNS, .k = 512};
     for (;;) {
         case_make(c, r, kind, &options);
         bool offset_fits = !with_offset || c->problem.group_k_offset != 0;
@@ -289,9 +293,9 @@ static void bound_sees_mutations(void **state)
 /* ---- one nibble ------------------------------------------------------------------------------ */
 
 /*
- * Activations over the whole range of e4m3: the large ones push the small ones' last bits out of the
- * sum, which the bound must allow for and a wrong weight can hide behind. (With activations of one
- * size nothing is cut, and the bound sees even one nibble.)
+ * Activations over the whole range of e4m3: the large ones push the small ones' last bits out of
+ * the sum, which the bound must allow for and a wrong weight can hide behind. (With activations of
+ * one size nothing is cut, and the bound sees even one nibble.)
  */
 static void widen_activations(struct gemm_case *c, struct random *r)
 {

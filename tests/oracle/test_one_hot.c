@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One-hot activations: row k of A holds a single 1.0, at k, so D[k, n] is weight (n, k) times its
- * scale, rounded once. Every weight of a matrix shows alone, whatever the sums around it would hide.
+ * scale, rounded once. Every weight of a matrix shows alone, whatever the sums around it would
+ * hide.
  */
 #include "oracle/case.h"
 #include "oracle/exact.h"
@@ -70,8 +71,8 @@ static int64_t differing(const struct gemm_case *c, int64_t *compared)
     int64_t different = 0;
     for (int64_t k = 0; k < c->problem.k; k++) {
         for (int64_t column = 0; column < c->problem.n; column++) {
-            uint32_t got = oracle_load(c->operands.d.data, HALFBYTE_TYPE_F32,
-                                       k * c->operands.d.ld + column);
+            uint32_t got =
+                oracle_load(c->operands.d.data, HALFBYTE_TYPE_F32, k * c->operands.d.ld + column);
             ++*compared;
             different += !(got == expected(c, column, k));
         }
@@ -111,7 +112,8 @@ static void one_nibble(void **state)
     (void)state;
     enum { TRIALS = 100 };
     struct random r = {52};
-    struct case_kind kind = {HALFBYTE_FAMILY_W4A8, FORM_DENSE,
+    struct case_kind kind = {HALFBYTE_FAMILY_W4A8,
+                             FORM_DENSE,
                              {HALFBYTE_SCALE_NONE, HALFBYTE_TYPE_NONE, HALFBYTE_SCALE_MN_MAJOR},
                              {HALFBYTE_SCALE_K_GROUP, HALFBYTE_TYPE_BF16, HALFBYTE_SCALE_K_MAJOR},
                              64};

@@ -5,7 +5,7 @@
  */
 #include "oracle/dot.h"
 #include "oracle/exact.h"
-#include "oracle/random.h"
+#include "oracle/splitmix.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -139,7 +139,8 @@ static void library_conversions(void **state)
             uint32_t wide = 0;
             assert_int_equal(halfbyte_convert(&wide, HALFBYTE_TYPE_F32,
                                               bits == 8 ? (void *)&code8 : (void *)&code16,
-                                              types[type], 1), 0);
+                                              types[type], 1),
+                             0);
             compared++;
             equal += wide == oracle_widen(types[type], code);
         }
@@ -151,14 +152,16 @@ static void library_conversions(void **state)
                 x = oracle_widen(types[type], x & ((1u << bits) - 1));
                 x += (uint32_t)random_between(&r, -1, 1);
                 if (trial & 2)
-                    x += (types[type] == HALFBYTE_TYPE_BF16) ? 1u << 15 :
-                         (types[type] == HALFBYTE_TYPE_F16)  ? 1u << 12 :
-                         (types[type] == HALFBYTE_TYPE_E4M3) ? 1u << 19 : 1u << 20;
+                    x += (types[type] == HALFBYTE_TYPE_BF16)   ? 1u << 15
+                         : (types[type] == HALFBYTE_TYPE_F16)  ? 1u << 12
+                         : (types[type] == HALFBYTE_TYPE_E4M3) ? 1u << 19
+                                                               : 1u << 20;
             }
             uint16_t narrow16 = 0;
             uint8_t narrow8 = 0;
             assert_int_equal(halfbyte_convert(bits == 8 ? (void *)&narrow8 : (void *)&narrow16,
-                                              types[type], &x, HALFBYTE_TYPE_F32, 1), 0);
+                                              types[type], &x, HALFBYTE_TYPE_F32, 1),
+                             0);
             compared++;
             equal += (bits == 8 ? narrow8 : narrow16) == oracle_narrow(types[type], x);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random numbers of the oracle's tests: splitmix64, the same on every machine. */
-#ifndef HALFBYTE_TESTS_ORACLE_RANDOM_H
-#define HALFBYTE_TESTS_ORACLE_RANDOM_H
+#ifndef HALFBYTE_TESTS_ORACLE_SPLITMIX_H
+#define HALFBYTE_TESTS_ORACLE_SPLITMIX_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,4 +35,4 @@ static inline bool random_percent(struct random *r, int percent)
     return random_below(r, 100) < percent;
 }
 
-#endif /* HALFBYTE_TESTS_ORACLE_RANDOM_H */
+#endif /* HALFBYTE_TESTS_ORACLE_SPLITMIX_H */
