@@ -16,7 +16,7 @@
 #include "halfbyte.h"
 #include "model/host_fp.h"
 #include "model/tensor_core.h"
-#include "oracle/random.h"
+#include "oracle/splitmix.h"
 
 enum { COUNT = 4096, POISON = 0xa5 };
 

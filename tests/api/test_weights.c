@@ -15,7 +15,7 @@
 
 #include "halfbyte.h"
 #include "model/callers.h"
-#include "oracle/random.h"
+#include "oracle/splitmix.h"
 
 enum { POISON = 0xa5, ATOM_BYTES = 4096 };
 

@@ -17,7 +17,7 @@
 #include "halfbyte.h"
 #include "model/callers.h"
 #include "model/quantize_reference.h"
-#include "oracle/random.h"
+#include "oracle/splitmix.h"
 
 enum { POISON = 0xa5, PAD = 5, BLOCK = 128 };
 
