@@ -196,9 +196,12 @@ typedef struct halfbyte_device halfbyte_device;
 typedef struct CUstream_st *halfbyte_stream; /* = CUstream, cudaStream_t; NULL = default stream */
 
 /*
- *   AUTO       the GPU if it can be opened, else the CPU model
+ *   AUTO       the GPU if it can be opened, else the CPU model.  Which one decides where operands
+ *              live, so a program that has them in host memory asks for MODEL.
  *   MODEL      CPU model: host pointers, the GPU's bits
- *   GPU        an sm_90a GPU: device pointers.  Not built in this version.
+ *   GPU        an sm_90a GPU: device pointers.  In a library built with nvcc; serves what
+ *              halfbyte_plan_create() accepts there: in this version FP8, DENSE, a_scale 1X128,
+ *              b_scale 128X128, bf16 D and no further epilogue.
  *   EMULATOR   kernel source run on the CPU.  Not built in this version.
  */
 typedef enum halfbyte_executor {
@@ -246,8 +249,8 @@ typedef struct halfbyte_device_options {
  * Opens a device.  The model's threads are started here; they take no signals.
  *   device    *device is written on success only; to be closed with halfbyte_device_close()
  *   options   NULL = all defaults; not kept
- * ERR_INVALID_ARGUMENT, ERR_NO_DEVICE (no such GPU, or a code path that this CPU lacks),
- * ERR_UNSUPPORTED (executor not built into this library), ERR_OUT_OF_MEMORY.
+ * ERR_INVALID_ARGUMENT, ERR_NO_DEVICE (no usable driver or GPU, or a code path that this CPU
+ * lacks), ERR_UNSUPPORTED (executor not built into this library), ERR_OUT_OF_MEMORY, ERR_CUDA.
  */
 HALFBYTE_API halfbyte_status halfbyte_device_open(halfbyte_device **device,
                                                   const halfbyte_device_options *options);

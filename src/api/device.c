@@ -7,6 +7,7 @@
 #include "api/enum_names.h"
 #include "api/error.h"
 #include "api/struct_copy.h"
+#include "cuda/gpu.h"
 #include "model/chain.h"
 #include "model/parallel.h"
 
@@ -27,12 +28,12 @@ static halfbyte_status options_check(const halfbyte_device_options *options)
     CHECK_ARGUMENT(options->threads >= 0 && options->threads <= DEVICE_MOST_THREADS,
                    "options.threads = %d: must be in [0, %d]", (int)options->threads,
                    DEVICE_MOST_THREADS);
-    CHECK(options->executor == HALFBYTE_EXECUTOR_AUTO ||
-              options->executor == HALFBYTE_EXECUTOR_MODEL,
-          HALFBYTE_ERR_UNSUPPORTED,
-          "options.executor = %s: this executor is not built into this library; accepted: auto, "
-          "model",
-          executor_name(options->executor));
+    CHECK(options->executor != HALFBYTE_EXECUTOR_EMULATOR, HALFBYTE_ERR_UNSUPPORTED,
+          "options.executor = emulator: this executor is not built into this library; accepted: "
+          "auto, model, gpu");
+    CHECK_ARGUMENT(
+        options->executor != HALFBYTE_EXECUTOR_GPU || options->profile == HALFBYTE_PROFILE_SM90,
+        "options.profile = %s: executor gpu accepts sm90", profile_name(options->profile));
     return HALFBYTE_SUCCESS;
 }
 
@@ -47,6 +48,52 @@ static const chain_ops *chain_for(halfbyte_isa isa)
     return NULL;
 }
 
+static halfbyte_status model_open(halfbyte_device *device, const halfbyte_device_options *options)
+{
+    const chain_ops *chain = chain_for(options->isa);
+    CHECK(chain != NULL, HALFBYTE_ERR_NO_DEVICE,
+          "options.isa = %s: this CPU, or this build of the library, lacks it; accepted: auto, "
+          "portable and what the CPU has",
+          isa_name(options->isa));
+    parallel_pool *pool = parallel_pool_create(options->threads);
+    CHECK(pool != NULL, HALFBYTE_ERR_OUT_OF_MEMORY,
+          "out of memory opening a device with options.threads = %d", (int)options->threads);
+    device->executor = HALFBYTE_EXECUTOR_MODEL;
+    device->chain = chain;
+    device->pool = pool;
+    device->threads = parallel_pool_threads(pool);
+    return HALFBYTE_SUCCESS;
+}
+
+static halfbyte_status device_gpu_open(halfbyte_device *device,
+                                       const halfbyte_device_options *options)
+{
+    CHECK(kernel_table_is_built(), HALFBYTE_ERR_UNSUPPORTED,
+          "options.executor = gpu: this library was built without GPU kernels; accepted: auto, "
+          "model");
+    const cuda_status opened = gpu_open(&device->gpu, options->ordinal);
+    CHECK(opened.status == HALFBYTE_SUCCESS, opened.status, "options.executor = gpu: %s",
+          opened.text);
+    device->executor = HALFBYTE_EXECUTOR_GPU;
+    return HALFBYTE_SUCCESS;
+}
+
+static halfbyte_status executor_open(halfbyte_device *device,
+                                     const halfbyte_device_options *options)
+{
+    switch (options->executor) {
+    case HALFBYTE_EXECUTOR_GPU: return device_gpu_open(device, options);
+    case HALFBYTE_EXECUTOR_AUTO:
+        if (options->profile == HALFBYTE_PROFILE_SM90 && kernel_table_is_built() &&
+            gpu_open(&device->gpu, options->ordinal).status == HALFBYTE_SUCCESS) {
+            device->executor = HALFBYTE_EXECUTOR_GPU;
+            return HALFBYTE_SUCCESS;
+        }
+        return model_open(device, options);
+    default: return model_open(device, options);
+    }
+}
+
 halfbyte_status halfbyte_device_open(halfbyte_device **device,
                                      const halfbyte_device_options *options)
 {
@@ -56,25 +103,16 @@ halfbyte_status halfbyte_device_open(halfbyte_device **device,
         CHECK_STATUS(struct_copy(&chosen, options, "options", halfbyte_device_options));
     }
     CHECK_STATUS(options_check(&chosen));
-    const chain_ops *chain = chain_for(chosen.isa);
-    CHECK(chain != NULL, HALFBYTE_ERR_NO_DEVICE,
-          "options.isa = %s: this CPU, or this build of the library, lacks it; accepted: auto, "
-          "portable and what the CPU has",
-          isa_name(chosen.isa));
 
-    halfbyte_device *opened = malloc(sizeof *opened);
-    parallel_pool *pool = opened == NULL ? NULL : parallel_pool_create(chosen.threads);
-    if (pool == NULL) {
-        free(opened);
-        return status_fail(HALFBYTE_ERR_OUT_OF_MEMORY,
-                           "out of memory opening a device with options.threads = %d",
-                           (int)chosen.threads);
-    }
-    opened->executor = HALFBYTE_EXECUTOR_MODEL;
+    halfbyte_device *opened = calloc(1, sizeof *opened);
+    CHECK(opened != NULL, HALFBYTE_ERR_OUT_OF_MEMORY, "out of memory opening a device (%zu bytes)",
+          sizeof *opened);
     opened->profile = chosen.profile;
-    opened->chain = chain;
-    opened->pool = pool;
-    opened->threads = parallel_pool_threads(pool);
+    const halfbyte_status status = executor_open(opened, &chosen);
+    if (status != HALFBYTE_SUCCESS) {
+        free(opened);
+        return status;
+    }
     *device = opened;
     return HALFBYTE_SUCCESS;
 }
@@ -83,7 +121,19 @@ void halfbyte_device_close(halfbyte_device *device)
 {
     if (device != NULL) {
         parallel_pool_destroy(device->pool);
+        gpu_close(device->gpu);
         free(device);
+    }
+}
+
+void device_describe_add(describe_line *line, const halfbyte_device *device)
+{
+    describe_add(line, "executor=%s profile=%s", executor_name(device->executor),
+                 profile_name(device->profile));
+    if (device->executor == HALFBYTE_EXECUTOR_GPU) {
+        describe_add(line, " gpu=\"%s\" sms=%d", device->gpu->name, device->gpu->sm_count);
+    } else {
+        describe_add(line, " isa=%s threads=%d", device->chain->name, device->threads);
     }
 }
 
@@ -92,7 +142,6 @@ halfbyte_status halfbyte_device_describe(const halfbyte_device *device, char *te
 {
     CHECK_ARGUMENT(device != NULL, "device = NULL: must be an open device");
     describe_line line = {.length = 0};
-    describe_add(&line, "executor=%s profile=%s isa=%s threads=%d", executor_name(device->executor),
-                 profile_name(device->profile), device->chain->name, device->threads);
+    device_describe_add(&line, device);
     return describe_finish(&line, text, text_bytes);
 }

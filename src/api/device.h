@@ -3,17 +3,23 @@
 #ifndef HALFBYTE_API_DEVICE_H
 #define HALFBYTE_API_DEVICE_H
 
+#include "api/describe.h"
 #include "halfbyte.h"
 
 struct chain_ops;
+struct gpu;
 struct parallel_pool;
 
 struct halfbyte_device {
     halfbyte_executor executor; /* never AUTO */
     halfbyte_profile profile;
-    const struct chain_ops *chain; /* the model's code path */
-    struct parallel_pool *pool;    /* owned */
-    int threads;                   /* that work on a product, the caller's included */
+    const struct chain_ops *chain; /* MODEL: the code path */
+    struct parallel_pool *pool;    /* MODEL: owned */
+    int threads;                   /* MODEL: that work on a product, the caller's included */
+    struct gpu *gpu;               /* GPU: owned */
 };
+
+/* Adds "executor=... profile=..." and what distinguishes the executor. */
+void device_describe_add(describe_line *line, const halfbyte_device *device);
 
 #endif

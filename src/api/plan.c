@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/error.h"
+#include "api/gpu_executor.h"
 #include "api/problem_check.h"
 #include "api/struct_copy.h"
 
@@ -17,12 +18,17 @@ halfbyte_status halfbyte_plan_create(halfbyte_plan **plan, const halfbyte_proble
     CHECK_STATUS(problem_check(&copy, device->profile));
     problem_resolve(&copy, device->profile);
 
+    int kernel = 0;
+    if (device->executor == HALFBYTE_EXECUTOR_GPU) {
+        CHECK_STATUS(gpu_plan_select(device->gpu, &copy, &kernel));
+    }
     halfbyte_plan *made = malloc(sizeof *made);
     CHECK(made != NULL, HALFBYTE_ERR_OUT_OF_MEMORY, "out of memory making a plan (%zu bytes)",
           sizeof *made);
     made->problem = copy;
     made->device = device;
     made->workspace_bytes = 0;
+    made->kernel = kernel;
     *plan = made;
     return HALFBYTE_SUCCESS;
 }

@@ -9,7 +9,8 @@
 struct halfbyte_plan {
     halfbyte_problem problem; /* valid, defaults resolved: see problem_resolve() */
     const halfbyte_device *device;
-    size_t workspace_bytes; /* the CPU model needs none */
+    size_t workspace_bytes; /* no executor of this version needs any */
+    int kernel;             /* GPU: its row of kernels.def */
 };
 
 #endif

@@ -5,7 +5,7 @@
 #include "api/enum_names.h"
 #include "api/error.h"
 #include "api/plan.h"
-#include "model/chain.h"
+#include "cuda/kernel_table.h"
 
 /* ":1x128/mn", ":k_group128:bf16/k", ":tensor"; nothing for NONE.  f32 is the type not said. */
 static void scale_describe(describe_line *line, const halfbyte_scale_spec *scale,
@@ -87,8 +87,10 @@ halfbyte_status halfbyte_plan_describe(const halfbyte_plan *plan, char *text, si
     describe_add(&line, " d=%s", halfbyte_type_name(p->d_type));
     epilogue_describe(&line, p);
     options_describe(&line, p);
-    describe_add(&line, " executor=%s profile=%s isa=%s threads=%d",
-                 executor_name(device->executor), profile_name(device->profile),
-                 device->chain->name, device->threads);
+    describe_add(&line, " ");
+    device_describe_add(&line, device);
+    if (device->executor == HALFBYTE_EXECUTOR_GPU) {
+        describe_add(&line, " kernel=%s", kernel_table[plan->kernel].name);
+    }
     return describe_finish(&line, text, text_bytes);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/error.h"
+#include "api/gpu_executor.h"
 #include "api/operands.h"
 #include "api/plan.h"
 #include "api/struct_copy.h"
@@ -26,7 +27,8 @@ halfbyte_status halfbyte_run(const halfbyte_plan *plan, const halfbyte_operands 
     halfbyte_operands copy;
     CHECK_STATUS(struct_copy(&copy, operands, "operands", halfbyte_operands));
     CHECK_STATUS(workspace_check(plan, workspace, workspace_bytes));
-    CHECK_STATUS(cpu_check(plan->device, stream));
+    const bool on_gpu = plan->device->executor == HALFBYTE_EXECUTOR_GPU;
+    CHECK_STATUS(on_gpu ? HALFBYTE_SUCCESS : cpu_check(plan->device, stream));
     CHECK_STATUS(operands_m_check(&plan->problem, &copy));
     CHECK_ARGUMENT(copy.expected_m >= 0, "operands.expected_m = %lld: must be at least 0",
                    (long long)copy.expected_m);
@@ -34,6 +36,9 @@ halfbyte_status halfbyte_run(const halfbyte_plan *plan, const halfbyte_operands 
         return HALFBYTE_SUCCESS;
     }
     CHECK_STATUS(operands_check(&plan->problem, &copy));
+    if (on_gpu) {
+        return gpu_plan_run(plan->device->gpu, plan->kernel, &plan->problem, &copy, stream);
+    }
     gemm_run(&plan->problem, &copy, plan->device->chain, plan->device->pool);
     return HALFBYTE_SUCCESS;
 }

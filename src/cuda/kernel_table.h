@@ -5,6 +5,8 @@
 #ifndef HALFBYTE_CUDA_KERNEL_TABLE_H
 #define HALFBYTE_CUDA_KERNEL_TABLE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* kernels.def is included for its rows, with KERNEL_ROW(...) defined by the includer. */
@@ -26,5 +28,11 @@ typedef struct kernel_row {
 } kernel_row;
 
 extern const kernel_row kernel_table[KERNEL_COUNT + 1];
+
+/* Was the library built with nvcc, so that the rows have images? */
+static inline bool kernel_table_is_built(void)
+{
+    return kernel_table[0].image != NULL;
+}
 
 #endif

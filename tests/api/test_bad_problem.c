@@ -47,9 +47,6 @@ static const call_row device_rows[] = {
     OPEN(SET(options.struct_size, -1), INVALID, "options.struct_size = 18446744073709551615"),
     OPEN(SET(options.executor, 4), INVALID, "options.executor = 4: accepted: auto (0)"),
     OPEN(SET(options.executor, -1), INVALID, "options.executor = -1"),
-    OPEN(SET(options.executor, HALFBYTE_EXECUTOR_GPU), UNSUPPORTED,
-         "options.executor = gpu: this executor is not built into this library; accepted: auto, "
-         "model"),
     OPEN(SET(options.executor, HALFBYTE_EXECUTOR_EMULATOR), UNSUPPORTED,
          "options.executor = emulator"),
     OPEN(SET(options.profile, 2), INVALID, "options.profile = 2: accepted: sm90 (0), any (1)"),
@@ -249,7 +246,7 @@ static const call_field option_fields[] = {
 static void device_arguments(void **state)
 {
     (void)state;
-    assert_int_equal(COUNT(device_rows), 14);
+    assert_int_equal(COUNT(device_rows), 13); /* executor gpu: test_device.c */
     call_check_fields(option_fields, COUNT(option_fields), device_rows, COUNT(device_rows));
     call_check_rows(device_rows, COUNT(device_rows));
 }

@@ -2,6 +2,7 @@
 /* What depends on the machine or on the inside of a plan: code paths, and the workspace. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -54,6 +55,39 @@ static void code_paths(void **state)
     assert_int_equal(opened + refused, 4);
 }
 
+/*
+ * The GPU executor opens where there is a Hopper GPU and is refused by a sentence elsewhere; AUTO
+ * takes the model then.
+ */
+static void gpu_or_model(void **state)
+{
+    (void)state;
+    char text[HALFBYTE_TEXT_BYTES];
+    char untouched;
+    halfbyte_device *device = (halfbyte_device *)&untouched;
+    halfbyte_device_options options = halfbyte_device_options_init();
+    options.executor = HALFBYTE_EXECUTOR_GPU;
+    const halfbyte_status status = halfbyte_device_open(&device, &options);
+    const bool has_gpu = status == HALFBYTE_SUCCESS;
+    if (has_gpu) {
+        halfbyte_device_close(device);
+    } else {
+        assert_true(status == HALFBYTE_ERR_NO_DEVICE || status == HALFBYTE_ERR_UNSUPPORTED);
+        assert_ptr_equal(device, &untouched);
+        assert_ptr_equal(strstr(halfbyte_last_error(), "options.executor = gpu: "),
+                         halfbyte_last_error());
+    }
+    options.executor = HALFBYTE_EXECUTOR_AUTO;
+    assert_int_equal(halfbyte_device_open(&device, &options), HALFBYTE_SUCCESS);
+    assert_int_equal(halfbyte_device_describe(device, text, sizeof text), HALFBYTE_SUCCESS);
+    assert_non_null(strstr(text, has_gpu ? "executor=gpu" : "executor=model"));
+    halfbyte_device_close(device);
+    options.executor = HALFBYTE_EXECUTOR_GPU;
+    options.profile = HALFBYTE_PROFILE_ANY;
+    assert_int_equal(halfbyte_device_open(&device, &options), HALFBYTE_ERR_INVALID_ARGUMENT);
+    assert_non_null(strstr(halfbyte_last_error(), "options.profile = any"));
+}
+
 /* The model needs no workspace, so a plan that needs one is made by hand. */
 static void workspace_of_a_plan(void **state)
 {
@@ -89,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(code_paths),
+        cmocka_unit_test(gpu_or_model),
         cmocka_unit_test(workspace_of_a_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,7 +180,7 @@ static void defaults(void **state)
     call_run(&made);
     memcpy(base_d, call_d(), sizeof base_d);
 
-    assert_int_equal(halfbyte_device_open(&device, NULL), HALFBYTE_SUCCESS);
+    assert_int_equal(halfbyte_device_open(&device, &made.options), HALFBYTE_SUCCESS);
     assert_int_equal(halfbyte_plan_create(&plan, &made.problem, device), HALFBYTE_SUCCESS);
     memset(&made.problem, 0xff, sizeof made.problem); /* the plan has its own copy */
     memset(made.operands.d.data, CALL_POISON, CALL_D_BYTES);

@@ -11,7 +11,7 @@ out=$(pwd)
 
 cd "$source"
 flags='-std=c11 -O2 -ffp-contract=off -Iinclude -Isrc'
-sources='src/format/*.c src/model/*.c src/api/*.c'
+sources='src/format/*.c src/model/*.c src/cuda/*.c src/api/*.c'
 set -x
 # shellcheck disable=SC2086 # both are lists
 "$cc" $flags -fPIC -fvisibility=hidden -shared $sources -o "$out/libhalfbyte.so" -lm -lpthread -ldl

@@ -43,7 +43,9 @@ int main(void)
     }
 
     halfbyte_device *device = NULL;
-    int good = halfbyte_device_open(&device, NULL) == HALFBYTE_SUCCESS && run_product(device);
+    halfbyte_device_options options = halfbyte_device_options_init();
+    options.executor = HALFBYTE_EXECUTOR_MODEL;
+    int good = halfbyte_device_open(&device, &options) == HALFBYTE_SUCCESS && run_product(device);
     halfbyte_device_close(device);
     if (!good) {
         fprintf(stderr, "consumer: %s\n", halfbyte_last_error());
