@@ -8,7 +8,8 @@ set -eu
 
 build=${1:?usage: run_fuzzers.sh BUILD [SECONDS]}
 seconds=${2:-60}
-corpus=$(cd "$(dirname "$0")/.." && pwd)/tests/fuzz/corpus
+source=$(cd "$(dirname "$0")/.." && pwd)/tests/fuzz
+corpus=$source/corpus
 
 count=0
 failed=
@@ -22,7 +23,9 @@ for fuzzer in "$build"/tests/fuzz/fuzz_*; do
     mkdir -p "$work/inputs" "$work/findings"
     echo "fuzz: $name for $seconds s"
     count=$((count + 1))
-    if ! "$fuzzer" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+    dictionary=
+    [ ! -f "$source/$name.dict" ] || dictionary=-dict=$source/$name.dict
+    if ! "$fuzzer" ${dictionary:+"$dictionary"} -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="$work/findings/" "$work/inputs" "$corpus/$name" > "$work/log" 2>&1 \
         < /dev/null; then
         tail -n 60 "$work/log"

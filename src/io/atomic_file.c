@@ -68,8 +68,8 @@ void atomic_file_remove_pending(void)
 /* ---- creation ------------------------------------------------------------------------------- */
 
 struct atomic_file {
-    char *path;   /* as given */
-    char *target; /* path with links resolved */
+    char *path;       /* as given */
+    char *target;     /* path with links resolved */
     const char *base; /* last component, inside target */
     int dir_fd;
     int fd;
@@ -141,8 +141,7 @@ static io_status directory_open(atomic_file *file, io_error *error)
     file->dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file->dir_fd < 0)
         status = io_error_set_system(error, errno, "%s: the directory %s cannot be opened",
-                                     io_quote_path(file->path).text,
-                                     io_quote_path(directory).text);
+                                     io_quote_path(file->path).text, io_quote_path(directory).text);
     free(directory);
     return status;
 }
@@ -294,9 +293,8 @@ static io_status commit_rename(atomic_file *file, io_error *error)
     if (closed != 0 && failure != EINTR)
         return io_error_set_system(error, failure, "%s: closing it failed", name.text);
     if (renameat(file->dir_fd, file->temporary, file->dir_fd, file->base) != 0)
-        return io_error_set_system(error, errno,
-                                   "%s: the finished temporary file cannot be renamed to it",
-                                   name.text);
+        return io_error_set_system(
+            error, errno, "%s: the finished temporary file cannot be renamed to it", name.text);
     return IO_OK;
 }
 
@@ -310,9 +308,9 @@ io_status atomic_file_commit(atomic_file *file, io_error *error)
     pending_remove(file->slot);
     /* EINVAL: a file system whose directories cannot be flushed. */
     if (sync_retry(file->dir_fd) != 0 && errno != EINVAL)
-        status = io_error_set_system(error, errno,
-                                     "%s: is in place, but flushing its directory failed",
-                                     io_quote_path(file->path).text);
+        status =
+            io_error_set_system(error, errno, "%s: is in place, but flushing its directory failed",
+                                io_quote_path(file->path).text);
     file_free(file);
     return status;
 }

@@ -52,9 +52,9 @@ static io_status parse_slice(json_cursor *cursor, const char *what, size_t max_b
     size_t available = cursor->length - cursor->at;
     size_t slice = available < max_bytes ? available : max_bytes;
     json_error_t failure;
-    *value = json_loadb(cursor->text + cursor->at, slice,
-                        JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES,
-                        &failure);
+    *value =
+        json_loadb(cursor->text + cursor->at, slice,
+                   JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &failure);
     if (*value != NULL) {
         cursor->at += (size_t)failure.position;
         return IO_OK;
@@ -114,8 +114,8 @@ io_status json_cursor_key(json_cursor *cursor, bool *first, size_t max_bytes, js
     return IO_OK;
 }
 
-io_status json_cursor_value(json_cursor *cursor, const char *what, size_t max_bytes,
-                            json_t **value, io_error *error)
+io_status json_cursor_value(json_cursor *cursor, const char *what, size_t max_bytes, json_t **value,
+                            io_error *error)
 {
     *value = NULL;
     json_cursor_peek(cursor);

@@ -39,8 +39,8 @@ io_status json_cursor_key(json_cursor *cursor, bool *first, size_t max_bytes, js
 
 /* The next value, parsed whole from at most `max_bytes` bytes of text; objects in it may not repeat
  * a key. `what` names it in messages (already quoted). The caller owns *value. */
-io_status json_cursor_value(json_cursor *cursor, const char *what, size_t max_bytes,
-                            json_t **value, io_error *error);
+io_status json_cursor_value(json_cursor *cursor, const char *what, size_t max_bytes, json_t **value,
+                            io_error *error);
 
 /* Only white space may be left. */
 io_status json_cursor_end(json_cursor *cursor, io_error *error);

@@ -195,8 +195,8 @@ io_status npy_writer_append(npy_writer *writer, const void *data, size_t bytes, 
     if (bytes > left)
         return io_error_set(error, IO_ARGUMENT, "%s: %" PRIu64 " bytes are left to write, not %zu",
                             io_quote_path(atomic_file_path(writer->file)).text, left, bytes);
-    io_status status = atomic_file_write(writer->file, writer->data_offset + writer->written, data,
-                                         bytes, error);
+    io_status status =
+        atomic_file_write(writer->file, writer->data_offset + writer->written, data, bytes, error);
     if (status == IO_OK)
         writer->written += bytes;
     return status;
@@ -205,12 +205,11 @@ io_status npy_writer_append(npy_writer *writer, const void *data, size_t bytes, 
 io_status npy_writer_commit(npy_writer *writer, io_error *error)
 {
     if (writer->written != writer->spec.bytes) {
-        io_status status =
-            io_error_set(error, IO_ARGUMENT,
-                         "%s: %" PRIu64 " of %" PRIu64
-                         " bytes were written; all must be before commit",
-                         io_quote_path(atomic_file_path(writer->file)).text, writer->written,
-                         writer->spec.bytes);
+        io_status status = io_error_set(error, IO_ARGUMENT,
+                                        "%s: %" PRIu64 " of %" PRIu64
+                                        " bytes were written; all must be before commit",
+                                        io_quote_path(atomic_file_path(writer->file)).text,
+                                        writer->written, writer->spec.bytes);
         npy_writer_abort(writer);
         return status;
     }
@@ -236,9 +235,9 @@ io_status npy_write(const char *path, tensor_dtype dtype, int rank, const int64_
         return status;
     uint64_t bytes = writer->spec.bytes;
     if (bytes > SIZE_MAX)
-        status = io_error_set(error, IO_ARGUMENT,
-                              "%s: %" PRIu64 " bytes of data cannot be in memory",
-                              io_quote_path(path).text, bytes);
+        status =
+            io_error_set(error, IO_ARGUMENT, "%s: %" PRIu64 " bytes of data cannot be in memory",
+                         io_quote_path(path).text, bytes);
     else
         status = npy_writer_append(writer, data, (size_t)bytes, error);
     if (status != IO_OK) {

@@ -113,12 +113,11 @@ static io_status check_tiling(const safetensors_file *file, const safetensors_te
         const safetensors_tensor *tensor = sorted[i];
         uint64_t begin = tensor->offset - file->data_offset;
         if (tensor->offset > end)
-            return io_error_set(error, IO_MALFORMED,
-                                "%s: tensor %s starts at byte %" PRIu64
-                                " of the data but the tensors before it end at %" PRIu64
-                                "; gaps are not accepted",
-                                label.text, io_quote(tensor->name).text, begin,
-                                end - file->data_offset);
+            return io_error_set(
+                error, IO_MALFORMED,
+                "%s: tensor %s starts at byte %" PRIu64
+                " of the data but the tensors before it end at %" PRIu64 "; gaps are not accepted",
+                label.text, io_quote(tensor->name).text, begin, end - file->data_offset);
         if (tensor->offset < end)
             return io_error_set(error, IO_MALFORMED,
                                 "%s: tensor %s (from byte %" PRIu64
@@ -128,12 +127,11 @@ static io_status check_tiling(const safetensors_file *file, const safetensors_te
         end += tensor->spec.bytes;
     }
     if (end != file->source.size_bytes)
-        return io_error_set(error, IO_MALFORMED,
-                            "%s: the tensors end at byte %" PRIu64
-                            " of the data, which has %" PRIu64
-                            " bytes; every byte must belong to a tensor",
-                            label.text, end - file->data_offset,
-                            file->source.size_bytes - file->data_offset);
+        return io_error_set(
+            error, IO_MALFORMED,
+            "%s: the tensors end at byte %" PRIu64 " of the data, which has %" PRIu64
+            " bytes; every byte must belong to a tensor",
+            label.text, end - file->data_offset, file->source.size_bytes - file->data_offset);
     return IO_OK;
 }
 
@@ -149,10 +147,9 @@ static io_status build_tables(safetensors_file *file, io_error *error)
     qsort(file->by_name, count, sizeof *file->by_name, safetensors_compare_names);
     for (size_t i = 1; i < count; i++)
         if (strcmp(file->by_name[i - 1]->name, file->by_name[i]->name) == 0)
-            return io_error_set(error, IO_MALFORMED,
-                                "%s: tensor %s occurs twice; each name may occur once",
-                                io_quote_path(file->source.label).text,
-                                io_quote(file->by_name[i]->name).text);
+            return io_error_set(
+                error, IO_MALFORMED, "%s: tensor %s occurs twice; each name may occur once",
+                io_quote_path(file->source.label).text, io_quote(file->by_name[i]->name).text);
     qsort(file->by_name, count, sizeof *file->by_name, safetensors_compare_offsets);
     io_status status = check_tiling(file, file->by_name, error);
     qsort(file->by_name, count, sizeof *file->by_name, safetensors_compare_names);

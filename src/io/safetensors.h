@@ -30,20 +30,20 @@
 #include "io/io_source.h"
 #include "io/tensor_spec.h"
 
-#define SAFETENSORS_MAX_HEADER_BYTES 100000000u   /* set by the format */
-#define SAFETENSORS_MAX_TENSORS 262144u           /* in one file */
-#define SAFETENSORS_MAX_NAME_BYTES 4096u          /* decoded, without NUL */
-#define SAFETENSORS_MAX_ENTRY_BYTES 65536u        /* JSON text of one tensor's description */
-#define SAFETENSORS_MAX_METADATA_BYTES 16777216u  /* JSON text of __metadata__ */
+#define SAFETENSORS_MAX_HEADER_BYTES 100000000u  /* set by the format */
+#define SAFETENSORS_MAX_TENSORS 262144u          /* in one file */
+#define SAFETENSORS_MAX_NAME_BYTES 4096u         /* decoded, without NUL */
+#define SAFETENSORS_MAX_ENTRY_BYTES 65536u       /* JSON text of one tensor's description */
+#define SAFETENSORS_MAX_METADATA_BYTES 16777216u /* JSON text of __metadata__ */
 #define SAFETENSORS_MAX_METADATA_ENTRIES 65536u
 #define SAFETENSORS_MAX_SHARDS 4096u
-#define SAFETENSORS_MAX_MODEL_TENSORS 1048576u    /* over all shards */
+#define SAFETENSORS_MAX_MODEL_TENSORS 1048576u /* over all shards */
 
 typedef struct safetensors_tensor {
-    const char *name;  /* UTF-8, owned by the reader */
+    const char *name; /* UTF-8, owned by the reader */
     tensor_spec spec;
-    uint64_t offset;   /* of the first byte, from the start of the file */
-    size_t shard;      /* index of the file inside its model; 0 for a file opened alone */
+    uint64_t offset; /* of the first byte, from the start of the file */
+    size_t shard;    /* index of the file inside its model; 0 for a file opened alone */
 } safetensors_tensor;
 
 /* ---- one file ------------------------------------------------------------------------------- */

@@ -43,8 +43,8 @@ int safetensors_compare_names(const void *left, const void *right);
 int safetensors_compare_offsets(const void *left, const void *right);
 
 /* Binary search in an array sorted by name; NULL if absent. */
-const safetensors_tensor *safetensors_search(const safetensors_tensor *const *by_name,
-                                             size_t count, const char *name);
+const safetensors_tensor *safetensors_search(const safetensors_tensor *const *by_name, size_t count,
+                                             const char *name);
 
 /* Room for one more element of `element_bytes` in the array that the pointer at `array` points to,
  * growing it by half; false if memory is short. */

@@ -106,8 +106,8 @@ static io_status parse_offsets(const safetensors_file *file, const json_t *value
         char shape[168];
         tensor_shape_format(&tensor->spec, shape, sizeof shape);
         return io_error_set(error, IO_MALFORMED,
-                            "%s: data_offsets [%" PRId64 ", %" PRId64
-                            "] do not hold the %" PRIu64 " bytes of shape %s of %s",
+                            "%s: data_offsets [%" PRId64 ", %" PRId64 "] do not hold the %" PRIu64
+                            " bytes of shape %s of %s",
                             where, range[0], range[1], tensor->spec.bytes, shape,
                             tensor_dtype_name(tensor->spec.dtype));
     }
@@ -134,7 +134,8 @@ static io_status parse_tensor(const safetensors_file *file, json_t *entry, const
     if (json_object_size(entry) != 3) {
         const char *key = "";
         json_t *value;
-        json_object_foreach(entry, key, value) {
+        json_object_foreach(entry, key, value)
+        {
             if (strcmp(key, keys[0]) != 0 && strcmp(key, keys[1]) != 0 && strcmp(key, keys[2]) != 0)
                 break;
         }
@@ -175,8 +176,7 @@ static io_status add_tensor(safetensors_file *file, json_cursor *cursor, const j
     json_t *entry;
     char what[sizeof quoted + 32];
     snprintf(what, sizeof what, "the description of tensor %s", quoted.text);
-    io_status status =
-        json_cursor_value(cursor, what, SAFETENSORS_MAX_ENTRY_BYTES, &entry, error);
+    io_status status = json_cursor_value(cursor, what, SAFETENSORS_MAX_ENTRY_BYTES, &entry, error);
     if (status != IO_OK)
         return status;
     status = parse_tensor(file, entry, where, tensor, error);

@@ -159,8 +159,7 @@ io_status safetensors_index_read(safetensors_index *index, const io_source *sour
     if (source->size_bytes > MAX_INDEX_BYTES)
         return io_error_set(error, IO_TOO_LARGE,
                             "%s: has %" PRIu64 " bytes; at most %u are accepted of an index",
-                            io_quote_path(source->label).text, source->size_bytes,
-                            MAX_INDEX_BYTES);
+                            io_quote_path(source->label).text, source->size_bytes, MAX_INDEX_BYTES);
     size_t bytes = (size_t)source->size_bytes;
     char *text = malloc(bytes + 1);
     if (text == NULL)

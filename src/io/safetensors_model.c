@@ -95,10 +95,9 @@ static io_status sort_names(safetensors_model *model, io_error *error)
     qsort(model->by_name, model->count, sizeof *model->by_name, safetensors_compare_names);
     for (size_t i = 1; i < model->count; i++)
         if (strcmp(model->by_name[i - 1]->name, model->by_name[i]->name) == 0)
-            return io_error_set(error, IO_MALFORMED,
-                                "%s: weight_map has tensor %s twice; each name may occur once",
-                                io_quote_path(model->label).text,
-                                io_quote(model->by_name[i]->name).text);
+            return io_error_set(
+                error, IO_MALFORMED, "%s: weight_map has tensor %s twice; each name may occur once",
+                io_quote_path(model->label).text, io_quote(model->by_name[i]->name).text);
     model->unlisted -= model->count;
     return IO_OK;
 }

@@ -113,8 +113,7 @@ io_status safetensors_writer_add_tensor(safetensors_writer *writer, const char *
                             "tensor %s: at most %u tensors with names of at most %u bytes are "
                             "accepted",
                             quoted.text, SAFETENSORS_MAX_TENSORS, SAFETENSORS_MAX_NAME_BYTES);
-    if (!array_reserve(&writer->tensors, writer->count, &writer->capacity,
-                       sizeof *writer->tensors))
+    if (!array_reserve(&writer->tensors, writer->count, &writer->capacity, sizeof *writer->tensors))
         return out_of_memory(error);
     declared_tensor *tensor = &writer->tensors[writer->count];
     memset(tensor, 0, sizeof *tensor);
@@ -208,8 +207,8 @@ static int buffer_append(const char *text, size_t length, void *context)
 /* Appends a value that the JSON library holds; takes it over. False if it is NULL or room lacks. */
 static bool append_json(text_buffer *buffer, json_t *value)
 {
-    bool ok = value != NULL && json_dump_callback(value, buffer_append, buffer,
-                                                  JSON_COMPACT | JSON_ENCODE_ANY) == 0;
+    bool ok = value != NULL &&
+              json_dump_callback(value, buffer_append, buffer, JSON_COMPACT | JSON_ENCODE_ANY) == 0;
     json_decref(value);
     return ok;
 }
@@ -291,8 +290,8 @@ io_status safetensors_writer_begin(safetensors_writer *writer, const char *path,
     text_buffer header = {.limit = SAFETENSORS_MAX_HEADER_BYTES};
     uint64_t data_bytes = 0;
     declared_tensor **order = malloc((writer->count > 0 ? writer->count : 1) * sizeof *order);
-    io_status status = order != NULL ? lay_out(writer, order, path, &data_bytes, error)
-                                     : out_of_memory(error);
+    io_status status =
+        order != NULL ? lay_out(writer, order, path, &data_bytes, error) : out_of_memory(error);
     if (status == IO_OK && !append_header(&header, writer, order))
         status = header.over_limit
                      ? io_error_set(error, IO_TOO_LARGE,

@@ -18,22 +18,22 @@
  * All are little-endian. The order is the one in which safetensors files are laid out: a later type
  * never needs less alignment than an earlier one.
  */
-#define TENSOR_DTYPE_MAP(XX)            \
-    XX(BOOL, "BOOL", 1, "|b1")          \
-    XX(U8, "U8", 1, "|u1")              \
-    XX(I8, "I8", 1, "|i1")              \
-    XX(F8_E5M2, "F8_E5M2", 1, "")       \
-    XX(F8_E4M3, "F8_E4M3", 1, "")       \
-    XX(F8_E8M0, "F8_E8M0", 1, "")       \
-    XX(I16, "I16", 2, "<i2")            \
-    XX(U16, "U16", 2, "<u2")            \
-    XX(F16, "F16", 2, "<f2")            \
-    XX(BF16, "BF16", 2, "")             \
-    XX(I32, "I32", 4, "<i4")            \
-    XX(U32, "U32", 4, "<u4")            \
-    XX(F32, "F32", 4, "<f4")            \
-    XX(F64, "F64", 8, "<f8")            \
-    XX(I64, "I64", 8, "<i8")            \
+#define TENSOR_DTYPE_MAP(XX)                                                                       \
+    XX(BOOL, "BOOL", 1, "|b1")                                                                     \
+    XX(U8, "U8", 1, "|u1")                                                                         \
+    XX(I8, "I8", 1, "|i1")                                                                         \
+    XX(F8_E5M2, "F8_E5M2", 1, "")                                                                  \
+    XX(F8_E4M3, "F8_E4M3", 1, "")                                                                  \
+    XX(F8_E8M0, "F8_E8M0", 1, "")                                                                  \
+    XX(I16, "I16", 2, "<i2")                                                                       \
+    XX(U16, "U16", 2, "<u2")                                                                       \
+    XX(F16, "F16", 2, "<f2")                                                                       \
+    XX(BF16, "BF16", 2, "")                                                                        \
+    XX(I32, "I32", 4, "<i4")                                                                       \
+    XX(U32, "U32", 4, "<u4")                                                                       \
+    XX(F32, "F32", 4, "<f4")                                                                       \
+    XX(F64, "F64", 8, "<f8")                                                                       \
+    XX(I64, "I64", 8, "<i8")                                                                       \
     XX(U64, "U64", 8, "<u8")
 
 typedef enum tensor_dtype {

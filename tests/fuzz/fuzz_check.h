@@ -10,12 +10,12 @@
 
 #include "io/io_error.h"
 
-#define FUZZ_CHECK(condition)                                                          \
-    do {                                                                               \
-        if (!(condition)) {                                                            \
-            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                   \
-        }                                                                              \
+#define FUZZ_CHECK(condition)                                                                      \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition);          \
+            abort();                                                                               \
+        }                                                                                          \
     } while (0)
 
 /* A refusal has one of the statuses that a file can cause and a printable sentence. */

@@ -48,7 +48,7 @@ def good_safetensors():
         position += 2 * size
     safetensors("good_every_dtype", every, position)
     safetensors("good_empty", {})
-    safetensors("good_metadata", {"__metadata__": {"format": "pt", "é": "€𝄞"},
+    safetensors("good_metadata", {"__metadata__": {"format": "pt", "\u00e9": "\u20ac\U0001d11e"},
                                   "w": entry("U8", [3], 0, 3)}, 3)
     safetensors("good_order", {"b": entry("U8", [3], 4, 7), "none": entry("F64", [0, 4], 4, 4),
                                "a": entry("F32", [], 0, 4)}, 7)
@@ -121,7 +121,7 @@ def bad_safetensors():
 
 def index():
     for name, text in {
-            "good": b'{"metadata":{"total_size":3,"x":[1.5,null,true]},"weight_map":'
+            "good_two_files": b'{"metadata":{"total_size":3,"x":[1.5,null,true]},"weight_map":'
                     b'{"a":"model-00001-of-00002.safetensors",'
                     b'"b":"model-00002-of-00002.safetensors",'
                     b'"c":"model-00001-of-00002.safetensors"}}',

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef HALFBYTE_TESTS_IO_CHILD_H
-#define HALFBYTE_TESTS_IO_CHILD_H
+#ifndef HALFBYTE_TESTS_IO_IO_CHILD_H
+#define HALFBYTE_TESTS_IO_IO_CHILD_H
 
 /* Tests that need a process of their own: to lose rights, to hit a limit, to be killed. */
 
@@ -12,12 +12,12 @@
 enum { CHILD_OK = 0, CHILD_SKIP = 77 };
 
 /* In a child: says what is wrong and ends it with status 1. */
-#define CHILD_CHECK(condition)                                        \
-    do {                                                              \
-        if (!(condition)) {                                           \
-            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);   \
-            return 1;                                                 \
-        }                                                             \
+#define CHILD_CHECK(condition)                                                                     \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                \
+            return 1;                                                                              \
+        }                                                                                          \
     } while (0)
 
 /* Starts `body` in a child; its return value becomes the exit status. */

@@ -54,7 +54,7 @@ static int write_npy(const char *dir, size_t i, const unsigned char *data)
     snprintf(path, sizeof path, "%s/%s.npy", dir, tensor_dtype_name((tensor_dtype)i));
     int rank = shape_of(i, shape);
     return npy_write(path, (tensor_dtype)i, rank, shape, data, &error) == IO_OK ? 0
-                                                                             : complain(&error);
+                                                                                : complain(&error);
 }
 
 static int write_all(const char *dir)
@@ -67,14 +67,15 @@ static int write_all(const char *dir)
         return complain(&error);
     io_status status = safetensors_writer_add_metadata(writer, "format", "pt", &error);
     if (status == IO_OK)
-        status = safetensors_writer_add_metadata(writer, "é\n", "\"\\/\x01", &error);
+        status = safetensors_writer_add_metadata(writer, "\xc3\xa9\n", "\"\\/\x01", &error);
     for (size_t i = 0; i < TENSOR_DTYPE_COUNT && status == IO_OK; i++) {
         int64_t shape[3];
         char name[64];
-        snprintf(name, sizeof name, "läyer.%zu.\"%s\"", i, tensor_dtype_name((tensor_dtype)i));
+        snprintf(name, sizeof name, "l\xc3\xa4yer.%zu.\"%s\"", i,
+                 tensor_dtype_name((tensor_dtype)i));
         int rank = shape_of(i, shape);
-        status = safetensors_writer_add_tensor(writer, name, (tensor_dtype)i, rank, shape, NULL,
-                                               &error);
+        status =
+            safetensors_writer_add_tensor(writer, name, (tensor_dtype)i, rank, shape, NULL, &error);
     }
     snprintf(path, sizeof path, "%s/all.safetensors", dir);
     if (status == IO_OK)
@@ -129,9 +130,9 @@ static int dump_safetensors(const char *path)
     for (size_t i = 0; i < safetensors_count(file) && status == IO_OK; i++) {
         const safetensors_tensor *tensor = safetensors_at(file, i);
         unsigned char *data = malloc((size_t)tensor->spec.bytes + 1);
-        status = data == NULL ? io_error_out_of_memory(&error, path, tensor->spec.bytes)
-                              : safetensors_read(file, tensor, 0, data,
-                                                 (size_t)tensor->spec.bytes, &error);
+        status = data == NULL
+                     ? io_error_out_of_memory(&error, path, tensor->spec.bytes)
+                     : safetensors_read(file, tensor, 0, data, (size_t)tensor->spec.bytes, &error);
         if (status == IO_OK) {
             print_hex(tensor->name);
             putchar(' ');
@@ -151,9 +152,8 @@ static int dump_npy(const char *path)
         return complain(&error);
     const tensor_spec *spec = npy_spec(file);
     unsigned char *data = malloc((size_t)spec->bytes + 1);
-    io_status status = data == NULL
-                           ? io_error_out_of_memory(&error, path, spec->bytes)
-                           : npy_read(file, 0, data, (size_t)spec->bytes, &error);
+    io_status status = data == NULL ? io_error_out_of_memory(&error, path, spec->bytes)
+                                    : npy_read(file, 0, data, (size_t)spec->bytes, &error);
     if (status == IO_OK)
         print_spec(spec, data);
     free(data);

@@ -207,8 +207,8 @@ static bool check_whole(void)
     if (safetensors_open(&file, fixture_path("x"), &error) != IO_OK)
         fail_msg("%s", error.text);
     static unsigned char data[KILLED_BYTES];
-    assert_int_equal(
-        safetensors_read(file, safetensors_at(file, 0), 0, data, KILLED_BYTES, &error), IO_OK);
+    assert_int_equal(safetensors_read(file, safetensors_at(file, 0), 0, data, KILLED_BYTES, &error),
+                     IO_OK);
     size_t same = 0;
     for (size_t i = 0; i < KILLED_BYTES; i++)
         same += data[i] == data[0];
@@ -224,8 +224,8 @@ static void write_one(void)
     safetensors_writer *writer;
     io_error error;
     assert_int_equal(safetensors_writer_create(&writer, &error), IO_OK);
-    assert_int_equal(
-        safetensors_writer_add_tensor(writer, "w", TENSOR_U8, 1, &elems, NULL, &error), IO_OK);
+    assert_int_equal(safetensors_writer_add_tensor(writer, "w", TENSOR_U8, 1, &elems, NULL, &error),
+                     IO_OK);
     assert_int_equal(safetensors_writer_begin(writer, fixture_path("x"), &error), IO_OK);
     assert_int_equal(safetensors_writer_append(writer, 0, data, KILLED_BYTES, &error), IO_OK);
     assert_int_equal(safetensors_writer_commit(writer, &error), IO_OK);

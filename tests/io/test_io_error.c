@@ -48,9 +48,18 @@ static void test_utf8_accepts_every_code_point(void **state)
 static void test_utf8_refuses(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf",
-                                      "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
-                                      "\xff", "\xc3\x28", "\xe2\x28\xa1", "\xf0\x9f\x92\x28"};
+    static const char *const bad[] = {"\x80",
+                                      "\xbf",
+                                      "\xc0\x80",
+                                      "\xc1\xbf",
+                                      "\xe0\x9f\xbf",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "\xff",
+                                      "\xc3\x28",
+                                      "\xe2\x28\xa1",
+                                      "\xf0\x9f\x92\x28"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(utf8_sequence_length(bad[i], strlen(bad[i])), 0);
 }
@@ -60,7 +69,8 @@ static void test_quote(void **state)
     (void)state;
     assert_string_equal(io_quote("a.weight").text, "'a.weight'");
     assert_string_equal(io_quote("").text, "''");
-    assert_string_equal(io_quote("é € 𝄞").text, "'é € 𝄞'");
+    assert_string_equal(io_quote("\xc3\xa9 \xe2\x82\xac \xf0\x9d\x84\x9e").text,
+                        "'\xc3\xa9 \xe2\x82\xac \xf0\x9d\x84\x9e'");
     assert_string_equal(io_quote("\x1b[31m\n\t\x7f").text, "'\\x1b[31m\\x0a\\x09\\x7f'");
     assert_string_equal(io_quote("it's \\").text, "'it\\x27s \\x5c'");
     assert_string_equal(io_quote("\xff\xc3").text, "'\\xff\\xc3'");
@@ -152,10 +162,10 @@ static void test_dtype_table(void **state)
         const char *name;
         size_t bytes;
         const char *npy;
-    } rows[] = {{"BOOL", 1, "|b1"}, {"U8", 1, "|u1"},  {"I8", 1, "|i1"},    {"F8_E5M2", 1, NULL},
+    } rows[] = {{"BOOL", 1, "|b1"},   {"U8", 1, "|u1"},     {"I8", 1, "|i1"},  {"F8_E5M2", 1, NULL},
                 {"F8_E4M3", 1, NULL}, {"F8_E8M0", 1, NULL}, {"I16", 2, "<i2"}, {"U16", 2, "<u2"},
-                {"F16", 2, "<f2"}, {"BF16", 2, NULL},  {"I32", 4, "<i4"},   {"U32", 4, "<u4"},
-                {"F32", 4, "<f4"}, {"F64", 8, "<f8"},  {"I64", 8, "<i8"},   {"U64", 8, "<u8"}};
+                {"F16", 2, "<f2"},    {"BF16", 2, NULL},    {"I32", 4, "<i4"}, {"U32", 4, "<u4"},
+                {"F32", 4, "<f4"},    {"F64", 8, "<f8"},    {"I64", 8, "<i8"}, {"U64", 8, "<u8"}};
     assert_int_equal(sizeof rows / sizeof rows[0], TENSOR_DTYPE_COUNT);
     for (int i = 0; i < TENSOR_DTYPE_COUNT; i++) {
         tensor_dtype dtype;

@@ -99,8 +99,8 @@ static void test_other_spellings(void **state)
         check_good(1, "{'descr': '<f4', 'fortran_order': False, 'shape': ()}\n", 4).rank, 0);
     assert_int_equal(
         check_good(1, "{'descr': '<f4', 'fortran_order': True, 'shape': ()}\n", 4).rank, 0);
-    assert_int_equal(
-        check_good(1, "{'shape':(5,),'fortran_order':True,'descr':'<u1'}\n", 5).dtype, TENSOR_U8);
+    assert_int_equal(check_good(1, "{'shape':(5,),'fortran_order':True,'descr':'<u1'}\n", 5).dtype,
+                     TENSOR_U8);
     assert_int_equal(check_good(1,
                                 " { \"descr\" : \"<i8\" ,\t\"fortran_order\" : False , \"shape\" : "
                                 "( 1 , 2 , ) , } \n\n",
@@ -125,7 +125,7 @@ typedef struct refused_dict {
     const char *tail;
 } refused_dict;
 
-#define DICT(descr, order, shape) \
+#define DICT(descr, order, shape)                                                                  \
     "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }\n"
 #define ACCEPTED "accepted are |b1 |i1 |u1 <i2 <u2 <f2 <i4 <u4 <f4 <i8 <u8 <f8"
 
@@ -255,8 +255,8 @@ static void test_refused_dicts(void **state)
         io_status status = open_bytes(&file, data, bytes, &error);
         char want[512];
         snprintf(want, sizeof want, "'file': %s", refused[i].tail);
-        bool ok = status == refused[i].status && error.code == status &&
-                  strcmp(error.text, want) == 0;
+        bool ok =
+            status == refused[i].status && error.code == status && strcmp(error.text, want) == 0;
         if (!ok)
             print_message("%s  gives %s: %s\n  wanted: %s\n", refused[i].dict,
                           io_status_name(status), error.text, want);

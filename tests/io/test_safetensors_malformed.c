@@ -37,11 +37,11 @@ static io_status open_json(const char *json, size_t data_bytes, io_error *error)
 }
 
 /* A tensor of the header, in the order of its keys. */
-#define T(name, dtype, shape, offsets) \
+#define T(name, dtype, shape, offsets)                                                             \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 #define W "'file': tensor 'w': "
 #define NOT_JSON "'file': the description of tensor 'w' is not valid JSON at byte "
-#define DTYPES                                                                                 \
+#define DTYPES                                                                                     \
     "accepted are BOOL U8 I8 F8_E5M2 F8_E4M3 F8_E8M0 I16 U16 F16 BF16 I32 U32 F32 F64 I64 U64"
 
 typedef struct refused_header {
@@ -77,8 +77,7 @@ static const refused_header refused[] = {
      "'file': byte 1 of the header is 'w'; a name in double quotes is expected there"},
     {"{\"w\":{\"dtype\":\"U8\",", 0, IO_MALFORMED,
      NOT_JSON "19 of the header: string or '}' expected"},
-    {"{\"w\":{'dtype':1}}", 0, IO_MALFORMED,
-     NOT_JSON "7 of the header: string or '}' expected"},
+    {"{\"w\":{'dtype':1}}", 0, IO_MALFORMED, NOT_JSON "7 of the header: string or '}' expected"},
     {"{\"w\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0, IO_MALFORMED,
      NOT_JSON "26 of the header: duplicate object key"},
     {"{\"a\xff\":1}", 0, IO_MALFORMED,
@@ -102,8 +101,7 @@ static const refused_header refused[] = {
      IO_MALFORMED, W "key 'strides' is not known; dtype, shape and data_offsets are accepted"},
     {"{\"w\":{\"dtype\":3,\"shape\":[1],\"data_offsets\":[0,1]}}", 1, IO_MALFORMED,
      W "dtype is not a string"},
-    {"{" T("w", "f32", "[1]", "[0,4]") "}", 4, IO_MALFORMED,
-     W "dtype 'f32' is not known; " DTYPES},
+    {"{" T("w", "f32", "[1]", "[0,4]") "}", 4, IO_MALFORMED, W "dtype 'f32' is not known; " DTYPES},
     {"{" T("w", "F\\u001b8", "[1]", "[0,4]") "}", 4, IO_MALFORMED,
      W "dtype 'F\\x1b8' is not known; " DTYPES},
     {"{" T("w", "F4", "[2]", "[0,1]") "}", 1, IO_UNSUPPORTED,
@@ -255,8 +253,8 @@ static void test_lfs_pointer(void **state)
 static void test_every_truncation(void **state)
 {
     (void)state;
-    static const char json[] = "{\"__metadata__\":{\"a\":\"b\"}," T("w", "F32", "[2,2]", "[0,16]")
-        "," T("v", "U8", "[3]", "[16,19]") "}  ";
+    static const char json[] = "{\"__metadata__\":{\"a\":\"b\"}," T(
+        "w", "F32", "[2,2]", "[0,16]") "," T("v", "U8", "[3]", "[16,19]") "}  ";
     size_t bytes;
     unsigned char *data = safetensors_bytes(json, 20, &bytes);
     io_error error;
@@ -314,8 +312,7 @@ static void check_bomb(const char *head, const char *part, size_t bytes, size_t 
     memcpy(data + 8, head, at);
     for (size_t i = 0; at < bytes; i++, at++)
         data[8 + at] = (unsigned char)part[i % strlen(part)];
-    json_peak = json_now;
-    size_t before = json_now;
+    size_t before = json_peak = json_now;
     io_error error;
     io_status status = open_bytes(data, 8 + bytes, &error);
     free(data);
@@ -327,8 +324,8 @@ static void check_bomb(const char *head, const char *part, size_t bytes, size_t 
 
 #define BOMB_BYTES 20000000u
 #define MB ((size_t)1000000)
-#define ENTRY_LIMIT \
-    "'file': the description of tensor 'w' takes more than 65536 bytes of JSON in the header, " \
+#define ENTRY_LIMIT                                                                                \
+    "'file': the description of tensor 'w' takes more than 65536 bytes of JSON in the header, "    \
     "the most that is accepted"
 
 static void test_bombs(void **state)

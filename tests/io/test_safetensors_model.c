@@ -17,7 +17,7 @@
 #include "io/io_fixture.h"
 #include "io/safetensors.h"
 
-#define T(name, begin, end, count) \
+#define T(name, begin, end, count)                                                                 \
     "\"" name "\":{\"dtype\":\"U8\",\"shape\":[" count "],\"data_offsets\":[" begin "," end "]}"
 
 static void write_safetensors(const char *name, const char *json, size_t data_bytes)
@@ -42,11 +42,10 @@ static void write_shards(void)
     write_safetensors("two.safetensors", two, 3);
 }
 
-static const char good_index[] =
-    "{\"metadata\":{\"total_size\":6,\"x\":[1.5,null]},"
-    "\"weight_map\":{\"c\":\"two.safetensors\","
-    "\"b\":\"one.safetensors\",\"a\":\"one.safetensors\"},"
-    "\"other\":true}";
+static const char good_index[] = "{\"metadata\":{\"total_size\":6,\"x\":[1.5,null]},"
+                                 "\"weight_map\":{\"c\":\"two.safetensors\","
+                                 "\"b\":\"one.safetensors\",\"a\":\"one.safetensors\"},"
+                                 "\"other\":true}";
 
 static safetensors_model *open_model(const char *path)
 {

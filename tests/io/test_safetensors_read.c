@@ -132,15 +132,15 @@ static void test_names_and_metadata(void **state)
     static const char json[] =
         "{\"\\u00e9\\ud834\\udd1e\\n\\\"\\\\\\/\":"
         "{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-        "\"__metadata__\":{\"z\":\"1\",\"format\":\"pt\",\"a\":\"\",\"\":\"\\u20ac€\"},"
-        "\"π\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}";
+        "\"__metadata__\":{\"z\":\"1\",\"format\":\"pt\",\"a\":\"\",\"\":\"\\u20ac\xe2\x82\xac\"},"
+        "\"\xcf\x80\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}";
     unsigned char *data;
     safetensors_file *file = open_json(json, 2, &data);
     assert_int_equal(safetensors_count(file), 2);
-    assert_non_null(safetensors_find(file, "é\xf0\x9d\x84\x9e\n\"\\/"));
-    assert_non_null(safetensors_find(file, "π"));
+    assert_non_null(safetensors_find(file, "\xc3\xa9\xf0\x9d\x84\x9e\n\"\\/"));
+    assert_non_null(safetensors_find(file, "\xcf\x80"));
     static const char *const keys[] = {"z", "format", "a", ""};
-    static const char *const values[] = {"1", "pt", "", "€€"};
+    static const char *const values[] = {"1", "pt", "", "\xe2\x82\xac\xe2\x82\xac"};
     assert_int_equal(safetensors_metadata_count(file), 4);
     for (size_t i = 0; i < 4; i++) {
         assert_string_equal(safetensors_metadata_key(file, i), keys[i]);
@@ -156,8 +156,8 @@ static void test_ranges(void **state)
 {
     (void)state;
     unsigned char *data;
-    safetensors_file *file = open_json(
-        "{\"w\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[0,9]}}", 9, &data);
+    safetensors_file *file =
+        open_json("{\"w\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[0,9]}}", 9, &data);
     const safetensors_tensor *tensor = safetensors_at(file, 0);
     unsigned char got[16];
     io_error error;
