@@ -575,7 +575,7 @@ typedef struct halfbyte_vector_in {
  * Values are clamped as they are read: starts (of ends alone: the end before) to [0, m], ends to
  * [start, m], counts to [0, rows left]; a label outside [0, groups) counts as -1.  So no value can
  * make a kernel leave its tensors.  Groups must not overlap (a row of two groups gets the bits of
- * one of them).  halfbyte_check_groups() names such faults.
+ * one of them; where D is C, any bits).  halfbyte_check_groups() names such faults.
  */
 typedef struct halfbyte_groups {
     const void *starts;

@@ -2,7 +2,7 @@
 #include "oracle/bound.h"
 #include "oracle/exact.h"
 #include "oracle/operand.h"
-#include "oracle/oracle.h"
+#include "oracle/oracle_element.h"
 
 #include <math.h>
 

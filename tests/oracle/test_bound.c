@@ -4,7 +4,7 @@
  * on finite problems of every kind, with the figures that say how tight it is.
  */
 #include "oracle/bound.h"
-#include "oracle/case.h"
+#include "oracle/gemm_case.h"
 #include "oracle/operand.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * drawn. Most of them have no alignment at all; each kind once more as profile SM90 wants it.
  * With an argument the cross is walked that many times with other draws.
  */
-#include "oracle/case.h"
+#include "oracle/gemm_case.h"
 #include "oracle/operand.h"
 
 #include <setjmp.h>

@@ -7,9 +7,9 @@
  * One wrong nibble is below the bound's sight: shown here too, with the two ways that do see it.
  */
 #include "oracle/bound.h"
-#include "oracle/case.h"
+#include "oracle/gemm_case.h"
 #include "oracle/operand.h"
-#include "oracle/oracle.h"
+#include "oracle/oracle_element.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -4,8 +4,8 @@
  * scale, rounded once. Every weight of a matrix shows alone, whatever the sums around it would
  * hide.
  */
-#include "oracle/case.h"
 #include "oracle/exact.h"
+#include "oracle/gemm_case.h"
 #include "oracle/operand.h"
 
 #include <setjmp.h>

@@ -4,8 +4,8 @@
  * is cut into calls, threads, code path, zeros behind a ragged k. And what k_splits means, through
  * the public API alone. Every property over every kind of problem of both families.
  */
-#include "oracle/case.h"
 #include "oracle/exact.h"
+#include "oracle/gemm_case.h"
 #include "oracle/operand.h"
 #include "oracle/transform.h"
 

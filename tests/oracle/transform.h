@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Problems made from another one, whose results must hold the same bits: rows alone, rows elsewhere,
- * groups in another order, k in a wider buffer, k in pieces.
+ * Problems made from another one, whose results must hold the same bits: rows alone, rows
+ * elsewhere, groups in another order, k in a wider buffer, k in pieces.
  *
- * Each makes *v from c: same problem and operands but for what it is named for, a poisoned D of its
- * own, and C never aliased. Memory belongs to c. Rows are those of the whole matrix: c must be DENSE
+ * Each makes *v from c: same problem and operands but for what it is named for, a poisoned D of
+ * its own, and C never aliased. Memory belongs to c. Rows are those of the whole matrix: c must be DENSE
  * or RANGES, unless it says otherwise.
  */
 #ifndef HALFBYTE_TESTS_ORACLE_TRANSFORM_H
 #define HALFBYTE_TESTS_ORACLE_TRANSFORM_H
 
-#include "oracle/case.h"
+#include "oracle/gemm_case.h"
 
 /* The same again. Any grouping. */
 void transform_again(struct gemm_case *c, struct gemm_case *v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "oracle/case.h"
 #include "oracle/exact.h"
+#include "oracle/gemm_case.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * A second implementation of docs/numerics.md: one output at a time, slow and obvious, with nothing
  * in common with src/ but the public header.
  */
-#ifndef HALFBYTE_TESTS_ORACLE_ORACLE_H
-#define HALFBYTE_TESTS_ORACLE_ORACLE_H
+#ifndef HALFBYTE_TESTS_ORACLE_ORACLE_ELEMENT_H
+#define HALFBYTE_TESTS_ORACLE_ORACLE_ELEMENT_H
 
 #include "halfbyte.h"
 
@@ -17,4 +17,4 @@ uint32_t oracle_element(const halfbyte_problem *p, const halfbyte_operands *o, i
 /* Blocks [first, end) of running sum i of k_splits, section 5 of numerics.md. */
 void oracle_split_range(const halfbyte_problem *p, int64_t i, int64_t *first, int64_t *end);
 
-#endif /* HALFBYTE_TESTS_ORACLE_ORACLE_H */
+#endif /* HALFBYTE_TESTS_ORACLE_ORACLE_ELEMENT_H */

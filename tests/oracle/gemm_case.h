@@ -4,8 +4,8 @@
  * as large as the header demands (so that sanitizers see a read beyond it), and D inside guard
  * zones, poisoned.
  */
-#ifndef HALFBYTE_TESTS_ORACLE_CASE_H
-#define HALFBYTE_TESTS_ORACLE_CASE_H
+#ifndef HALFBYTE_TESTS_ORACLE_GEMM_CASE_H
+#define HALFBYTE_TESTS_ORACLE_GEMM_CASE_H
 
 #include "halfbyte.h"
 #include "oracle/splitmix.h"
@@ -105,11 +105,11 @@ void case_print(const struct gemm_case *c);
 
 /* ---- the parts of case_make ------------------------------------------------------------------ */
 
-/* case.c: everything but the group sizes, after operands.m is known. */
+/* gemm_case.c: everything but the group sizes, after operands.m is known. */
 void case_draw_problem(struct gemm_case *c, struct random *r, const struct case_options *options);
 void case_make_operands(struct gemm_case *c, struct random *r, const struct case_options *options);
 
-/* case_groups.c: a partition of the rows, in the form of the kind. */
+/* gemm_case_groups.c: a partition of the rows, in the form of the kind. */
 void case_make_groups(struct gemm_case *c, struct random *r);
 
 void case_fill_e4m3(struct random *r, uint8_t *data, int64_t count,
@@ -124,4 +124,4 @@ void case_fill_values(struct random *r, void *data, halfbyte_type type, int64_t 
 /* The memory image D had before the run. */
 void case_poison(uint8_t *data, size_t bytes);
 
-#endif /* HALFBYTE_TESTS_ORACLE_CASE_H */
+#endif /* HALFBYTE_TESTS_ORACLE_GEMM_CASE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "oracle/oracle.h"
+#include "oracle/oracle_element.h"
 #include "oracle/dot.h"
 #include "oracle/exact.h"
 #include "oracle/operand.h"

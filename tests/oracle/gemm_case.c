@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L /* posix_memalign */
 
-#include "oracle/case.h"
+#include "oracle/gemm_case.h"
 #include "oracle/operand.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "oracle/case.h"
+#include "oracle/gemm_case.h"
 #include "oracle/operand.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L /* posix_memalign */
 
-#include "oracle/case.h"
+#include "oracle/gemm_case.h"
 #include "oracle/operand.h"
-#include "oracle/oracle.h"
+#include "oracle/oracle_element.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
