@@ -44,7 +44,7 @@ static const struct argp_option gemm_argp_options[] = {
      0},
     {"d-type", KEY_D_TYPE, "TYPE", 0, "Type of the result: bf16 (default), f16 or f32", 0},
     {"alpha", KEY_ALPHA, "X", 0, "Multiply the product by X before the bias", 0},
-    {"k-splits", KEY_K_SPLITS, "N", 0, "Sum k in N parts; changes the bits", 0},
+    {"k-splits", KEY_K_SPLITS, "N", 0, "Sum k in N parts; gives other bits", 0},
     {"packed", KEY_PACKED, NULL, 0, "Pack int4 weights first; changes no bit", 0},
     {"grouping", KEY_GROUPING, "NAME", 0, "ranges (default), masked or labels; changes no bit", 0},
     {"reference", KEY_REFERENCE, "FILE", 0,
@@ -197,8 +197,8 @@ static const struct argp gemm_argp = {
            "      --tensor 'model.layers.3.mlp.experts.{e}.up_proj.weight' \\\n"
            "      --group-sizes sizes.txt --a-scale static\n"
            "  halfbyte gemm --problem w4a8:m16n4096k7168:a1x128:bk128 --seed 7\n"
-           "\nThe checksum is FNV-1a (64 bits) over the result's bits, row by row, the rows of\n"
-           "the groups in order: whatever computes the same problem must print the same.\n",
+           "\nThe checksum is FNV-1a (64 bits) over the result's bits, row by row, groups in\n"
+           "order: whatever computes the same problem must print the same.\n",
     .children = gemm_children,
 };
 

@@ -110,16 +110,38 @@ io_quoted cli_bare_name(const char *name)
     return quoted;
 }
 
+/* What the machine has, or what the control group of the process may have if that is less. */
+static uint64_t memory_limit(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    uint64_t limit =
+        pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
+    unsigned long long group = 0;
+    FILE *file = fopen("/sys/fs/cgroup/memory.max", "r");
+    if (file != NULL) {
+        if (fscanf(file, "%llu", &group) == 1 && group > 0 && group < limit)
+            limit = group;
+        fclose(file);
+    }
+    return limit;
+}
+
+int cli_check_memory(uint64_t bytes)
+{
+    char wanted[24], there[24];
+    uint64_t limit = memory_limit();
+    if (bytes <= limit)
+        return CLI_OK;
+    return cli_fail(CLI_ENVIRONMENT, "out of memory: this takes %s or more, the limit is %s",
+                    cli_format_bytes(bytes, wanted), cli_format_bytes(limit, there));
+}
+
 void *cli_alloc(uint64_t count, uint64_t size)
 {
     if (size != 0 && count > (SIZE_MAX - 64) / size)
         return NULL;
     size_t bytes = ((size_t)(count * size) + 63) / 64 * 64;
-    /* Linux grants more than there is and ends the program when it is touched. */
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page_bytes = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page_bytes > 0 && bytes / (size_t)page_bytes >= (size_t)pages)
-        return NULL;
     if (bytes == 0)
         bytes = 64;
     void *memory = aligned_alloc(64, bytes);

@@ -73,6 +73,10 @@ void cli_note(const char *format, ...) CLI_PRINTF(1, 2);
 /* `name` for a table: like io_quote, without the quotes. */
 io_quoted cli_bare_name(const char *name);
 
+/* CLI_OK, or a sentence and CLI_ENVIRONMENT if the machine cannot hold so much. Linux grants more
+ * than there is and ends the program when it is touched. */
+int cli_check_memory(uint64_t bytes);
+
 /* malloc aligned to 64 bytes and zeroed; NULL if count * size overflows or memory is short.
  * Never NULL for 0 bytes. Freed with free(). */
 void *cli_alloc(uint64_t count, uint64_t size);

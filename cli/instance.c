@@ -212,6 +212,24 @@ static void set_operands(instance *made)
     }
 }
 
+/* Adds, staying at UINT64_MAX. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Least bytes of A, B and D, to refuse what no machine holds before any of it is taken. */
+static uint64_t least_bytes(const instance *made)
+{
+    bool int4 = made->problem.family == HALFBYTE_FAMILY_W4A8;
+    uint64_t bytes = product(made->a_rows, made->k, 1);
+    uint64_t b_bytes = product(made->groups, made->n, made->k);
+    uint64_t outputs = product(made->a_rows, made->n, (int64_t)type_bytes(made->problem.d_type));
+    bytes = sum(bytes, int4 ? b_bytes / 2 : b_bytes);
+    bytes = sum(bytes, sum(outputs, product(made->m, sizeof *made->labels, 1)));
+    return sum(bytes, product(made->a_rows, 12, 1));
+}
+
 int instance_create(instance *made, const halfbyte_problem *problem, const int64_t *sizes,
                     int64_t gap)
 {
@@ -225,7 +243,9 @@ int instance_create(instance *made, const halfbyte_problem *problem, const int64
     made->a_rows = masked ? made->m * made->groups : made->m;
     made->a_extent = extent_of(problem, &problem->a_scale, made->m);
     made->b_extent = extent_of(problem, &problem->b_scale, made->n);
-    int code = create_groups(made, sizes, gap);
+    int code = cli_check_memory(least_bytes(made));
+    if (code == CLI_OK)
+        code = create_groups(made, sizes, gap);
     if (code == CLI_OK)
         code = create_tensors(made);
     if (code == CLI_OK)

@@ -86,29 +86,31 @@ static void print_problem_help(void)
 {
     const char *heading = cli_style_on(stdout, STYLE_HEADING);
     const char *reset = cli_style_on(stdout, STYLE_RESET);
-    printf("%sProblem strings%s say what is multiplied: D[m,n] = A[m,k] * B[n,k] with scales.\n"
-           "\n"
-           "  w4a8:m16n4096k7168:a1x128:bk128,bf16:dbf16       int4 weights, groups of 128\n"
-           "  fp8:m64n2112k7168:a1x128:b128x128:df32           DeepSeek-V3 blocks\n"
-           "  w4a8:m96n2048k7168g8:ranges:atensor:bk128        8 experts, rows side by side\n"
-           "\n"
-           "%sFields%s, between colons, the first two in this place, the others in any order:\n"
-           "  fp8 | w4a8          family\n"
-           "  mMnNkK[gG]          sizes; G weight matrices (masked: m is rows a group)\n"
-           "  ranges|masked|labels  how rows belong to groups; default: ranges if g stands\n"
-           "  aMODE[,LAYOUT]      scales of A: none, tensor, token, 1x128\n"
-           "  bMODE[,TYPE][,LAYOUT][,oOFFSET]\n"
-           "                      scales of B: none, tensor, channel, 1x128, 128x128 (fp8);\n"
-           "                      none, channel, tensor, k32, k64, k128, kall (w4a8)\n"
-           "  dTYPE               type of D: bf16 (default), f16, f32\n"
-           "  packed              int4 weights in packed form\n"
-           "  channelscale        a further f32 factor for each output channel\n"
-           "  alpha, cTYPE, biasTYPE  alpha *, + beta * C, + bias[n]\n"
-           "  splitS              k_splits = S\n"
-           "  zero                rows without a group are set to zero\n"
-           "  i64                 group sizes are 64-bit\n"
-           "TYPE: f32 (default), bf16, f16, e4m3. LAYOUT: mn (default), k, i4.\n",
-           heading, reset, heading, reset);
+    printf(
+        "%sProblem strings%s say what is multiplied: D[m,n] = A[m,k] * B[n,k] with scales.\n"
+        "\n"
+        "  w4a8:m16n4096k7168:a1x128:bk128,bf16:dbf16       int4 weights, groups of 128\n"
+        "  fp8:m64n2112k7168:a1x128:b128x128:df32           DeepSeek-V3 blocks\n"
+        "  w4a8:m96n2048k7168g8:ranges:atensor:bk128        8 experts, rows side by side\n"
+        "\n"
+        "%sFields%s, between colons, the first two in this place, the others in any order:\n"
+        "  fp8 | w4a8           family\n"
+        "  mMnNkK[gG]           sizes; G weight matrices (masked: m is rows a group)\n"
+        "  ranges masked labels dense\n"
+        "                       how rows belong to groups; default: ranges if g > 1\n"
+        "  aMODE[,LAYOUT]       scales of A: none, tensor, token, 1x128\n"
+        "  bMODE[,TYPE][,LAYOUT][,oOFFSET]\n"
+        "                       scales of B: none, tensor, channel; fp8 also 1x128, 128x128;\n"
+        "                       w4a8 also k32, k64, k128, kall (weights along k that share one)\n"
+        "  dTYPE                type of D: bf16 (default), f16, f32\n"
+        "  packed               int4 weights in packed form\n"
+        "  channelscale         a further f32 factor for each output channel\n"
+        "  alpha cTYPE biasTYPE alpha *, + beta * C, + bias[n]\n"
+        "  splitS               k_splits = S\n"
+        "  zero                 rows without a group are set to zero\n"
+        "  i64                  group sizes are 64-bit\n"
+        "TYPE: f32 (default), bf16, f16, e4m3. LAYOUT: mn (default), k, i4.\n",
+        heading, reset, heading, reset);
 }
 
 int command_help(int argc, char **argv)

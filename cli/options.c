@@ -71,7 +71,7 @@ int cli_parse(const struct argp *argp, const char *name, int argc, char **argv, 
 
 static const struct argp_option device_options[] = {
     {NULL, 0, NULL, 0, "Device:", 80},
-    {"threads", KEY_THREADS, "N", 0, "Threads to use; changes no bit (default: all CPUs)", 0},
+    {"threads", KEY_THREADS, "N", 0, "Threads; changes no bit (default: all CPUs)", 0},
     {"isa", KEY_ISA, "NAME", 0,
      "Code path: auto (default), portable, avx2 or avx512; changes no bit", 0},
     {"profile", KEY_PROFILE, "NAME", 0,
@@ -148,5 +148,12 @@ halfbyte_device_options cli_default_device(void)
 int cli_open_device(halfbyte_device **device, const halfbyte_device_options *options)
 {
     halfbyte_status status = halfbyte_device_open(device, options);
-    return status == HALFBYTE_SUCCESS ? CLI_OK : cli_fail_status(status, "cannot open a device");
+    if (status != HALFBYTE_SUCCESS)
+        return cli_fail_status(status, "cannot open a device");
+    if (options->executor != HALFBYTE_EXECUTOR_GPU)
+        return CLI_OK;
+    halfbyte_device_close(*device);
+    *device = NULL;
+    return cli_fail(CLI_NO_DEVICE, "--executor gpu: this command keeps its tensors in host memory, "
+                                   "which the gpu executor does not read; use model");
 }

@@ -49,28 +49,34 @@ int quantize_report_tensor(const quantize_run *work, const quantize_item *item,
     return CLI_OK;
 }
 
-/* Kept tensors: linear layers that do not fit one by one, the rest counted by reason. */
+/* How many tensors share the item's reason, from `first` on; they are marked in `counted`. */
+static size_t count_reason(const quantize_run *work, size_t first, bool *counted)
+{
+    size_t same = 0;
+    for (size_t i = first; i < work->count; ++i) {
+        const quantize_item *other = &work->items[i];
+        if (other->quantize || strcmp(other->reason, work->items[first].reason) != 0)
+            continue;
+        counted[i] = true;
+        ++same;
+    }
+    return same;
+}
+
+/* Kept tensors counted by reason; then, one by one, the linear layers that do not fit (-v: all). */
 static void print_kept(const quantize_run *work)
 {
     bool *counted = calloc(work->count, sizeof *counted);
     printf("\nkept as they are: %zu\n", work->count - work->num_quantized);
     for (size_t i = 0; counted != NULL && i < work->count; ++i) {
         const quantize_item *item = &work->items[i];
-        size_t same = 0;
-        if (item->quantize || counted[i])
-            continue;
-        if (item->notable || cli.verbosity > 0) {
-            printf("  %s: %s\n", cli_bare_name(item->tensor->name).text, item->reason);
-            continue;
-        }
-        for (size_t j = i; j < work->count; ++j) {
-            const quantize_item *other = &work->items[j];
-            if (other->quantize || other->notable || strcmp(other->reason, item->reason) != 0)
-                continue;
-            counted[j] = true;
-            ++same;
-        }
-        printf("  %zu: %s\n", same, item->reason);
+        if (!item->quantize && !item->notable && !counted[i])
+            printf("  %6zu  %s\n", count_reason(work, i, counted), item->reason);
+    }
+    for (size_t i = 0; i < work->count; ++i) {
+        const quantize_item *item = &work->items[i];
+        if (!item->quantize && (item->notable || cli.verbosity > 0))
+            printf("          %s: %s\n", cli_bare_name(item->tensor->name).text, item->reason);
     }
     free(counted);
 }
