@@ -32,14 +32,14 @@
                                      HB_SITE(name)))
 #define HB_STORED_(type, value, call)                                                              \
     do {                                                                                           \
-        const type hb_value_ = (value);                                                            \
+        const type hb_stored_ = (value);                                                           \
         call;                                                                                      \
     } while (0)
 #define HB_SMEM_STORE_(type, addr, value, name)                                                    \
-    HB_STORED_(type, value, emu_smem_store((addr), &hb_value_, sizeof hb_value_, HB_SITE(name)))
+    HB_STORED_(type, value, emu_smem_store((addr), &hb_stored_, sizeof hb_stored_, HB_SITE(name)))
 #define HB_GLOBAL_STORE_(type, address, value, name)                                               \
     HB_STORED_(type, value,                                                                        \
-               emu_global_store((address), &hb_value_, sizeof hb_value_, HB_SITE(name)))
+               emu_global_store((address), &hb_stored_, sizeof hb_stored_, HB_SITE(name)))
 
 #define smem_load_u32(addr) HB_SMEM_LOAD_(uint32_t, addr, "smem_load")
 #define smem_load_f32(addr) HB_SMEM_LOAD_(float, addr, "smem_load")

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ordinary rules: the shared address of a tensor copy is a multiple of 128.
+ *
+ * expect: memory at fault
+ */
+#include "emulator/case.h"
+
+KERNEL(CASE_KERNEL, case_params, p, 32)
+{
+    const smem_addr s = smem_base();
+    const smem_addr full = SMEM_BAR(s, 0);
+#ifdef FIXED
+    const smem_addr tile = SMEM_B(s, 0);
+#else
+    const smem_addr tile = SMEM_B(s, 0) + 64u;
+#endif
+    init_barriers(s, 1, 1, 0, 0, 0);
+    if (thread_index() == 0) {
+        mbarrier_arrive_expect_tx(full, B_BYTES);
+        tma_load_2d(tile, &p->b, full, 0, 0); /* fault */
+    }
+    mbarrier_wait(full, 0);
+    global_store_u32((uint32_t *)p->out + thread_index(),
+                     smem_load_u32(tile + thread_index() * 4u));
+}
+
+RACE_CASE(32, 1, 1, 0, 1);
