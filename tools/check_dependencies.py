@@ -40,8 +40,8 @@ C11 = set(
     " threads time uchar wchar wctype".split()
 )
 POSIX = set(
-    "dirent.h fcntl.h fnmatch.h pthread.h sched.h unistd.h sys/stat.h sys/types.h sys/mman.h sys/resource.h"
-    " sys/ioctl.h sys/time.h sys/wait.h sys/random.h termios.h strings.h".split()
+    "dirent.h fcntl.h fnmatch.h pthread.h sched.h unistd.h sys/stat.h sys/types.h sys/mman.h"
+    " sys/resource.h sys/ioctl.h sys/time.h sys/wait.h sys/random.h termios.h strings.h".split()
 )
 # System headers beyond C11 that a folder may include.
 SYSTEM = {
@@ -52,7 +52,7 @@ SYSTEM = {
     "src/cuda": {"dlfcn.h", "pthread.h"},
     "src/kernels": set(),
     "src/emulator": {"pthread.h", "sched.h", "unistd.h", "sys/mman.h", "ucontext.h",
-                     "sanitizer/common_interface_defs.h"},
+                     "elfutils/libdwfl.h", "sanitizer/common_interface_defs.h"},
     "src/api": {"pthread.h", "sched.h", "unistd.h"},
     "cli": POSIX | {"argp.h", "jansson.h"},
     "bench": POSIX,

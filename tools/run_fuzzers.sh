@@ -25,7 +25,8 @@ for fuzzer in "$build"/tests/fuzz/fuzz_*; do
     count=$((count + 1))
     dictionary=
     [ ! -f "$source/$name.dict" ] || dictionary=-dict=$source/$name.dict
-    if ! "$fuzzer" ${dictionary:+"$dictionary"} -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+    if ! "$fuzzer" ${dictionary:+"$dictionary"} -max_total_time="$seconds" -timeout=20 \
+        -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="$work/findings/" "$work/inputs" "$corpus/$name" > "$work/log" 2>&1 \
         < /dev/null; then
         tail -n 60 "$work/log"
