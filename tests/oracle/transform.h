@@ -4,8 +4,8 @@
  * elsewhere, groups in another order, k in a wider buffer, k in pieces.
  *
  * Each makes *v from c: same problem and operands but for what it is named for, a poisoned D of
- * its own, and C never aliased. Memory belongs to c. Rows are those of the whole matrix: c must be DENSE
- * or RANGES, unless it says otherwise.
+ * its own, and C never aliased. Memory belongs to c. Rows are those of the whole matrix: c must be
+ * DENSE or RANGES, unless it says otherwise.
  */
 #ifndef HALFBYTE_TESTS_ORACLE_TRANSFORM_H
 #define HALFBYTE_TESTS_ORACLE_TRANSFORM_H
