@@ -256,8 +256,8 @@ int check_problem(check_run *run, const halfbyte_problem *problem, int64_t gap, 
 
 /* ---- chains ---------------------------------------------------------------------------------- */
 
-/* With no scales and an fp32 result, one block of 128 is four chained instructions and nothing else:
- * fma(partial, 1, +0) = partial. */
+/* With no scales and an fp32 result, one block of 128 is four chained instructions and nothing
+ * else: fma(partial, 1, +0) = partial. */
 static int chain_expected(const instance *made, int64_t row, int64_t column, uint32_t *bits)
 {
     *bits = 0;

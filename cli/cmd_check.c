@@ -262,6 +262,8 @@ static int report_suite(const check_run *run)
                run->devices.has_avx2 ? ", avx2" : "", run->devices.has_avx512 ? ", avx512" : "",
                (long long)seed);
         print_count_heading("check");
+    } else if (!cli.json) {
+        printf("seed %lld\n", (long long)seed);
     }
     for (int i = 0; i < NUM_CHECKS; ++i) {
         if (!run->selected[i])

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* halfbyte quantize: a safetensors model with its linear layers in a scheme of public checkpoints. */
+/* halfbyte quantize: a safetensors model with its linear layers in a scheme of public checkpoints.
+ */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -188,6 +188,12 @@ static double multiply_accumulates(const gemm_work *work)
     return (double)work->made.owned_rows * (double)work->made.n * (double)work->made.k;
 }
 
+/* Weights or activations were drawn, so the seed is part of the result. */
+static bool uses_random(const gemm_work *work)
+{
+    return work->options.activations == NULL || work->options.problem_text != NULL;
+}
+
 static int report_json(const gemm_work *work, const char *problem, const char *checksum)
 {
     const instance *made = &work->made;
@@ -199,7 +205,7 @@ static int report_json(const gemm_work *work, const char *problem, const char *c
         halfbyte_type_name(made->problem.d_type), "seconds", work->seconds, "checksum", checksum);
     if (line == NULL)
         return cli_emit(NULL);
-    if (options->activations == NULL || options->problem_text != NULL)
+    if (uses_random(work))
         json_object_set_new(line, "seed", json_integer(options->seed));
     if (options->tensor != NULL)
         json_object_set_new(line, "scheme", json_string(scheme_name(work->first.scheme)));
@@ -244,7 +250,8 @@ int gemm_report(const gemm_work *work)
         report_inputs(work);
         printf("time         %.3f ms, %.2f G multiply-accumulates a second\n", work->seconds * 1e3,
                multiply_accumulates(work) / 1e9 / (work->seconds > 0 ? work->seconds : 1e-9));
-    }
+    } else if (uses_random(work))
+        printf("seed         %lld\n", (long long)work->options.seed);
     if (work->has_errors)
         printf("errors       relative RMS %s, largest error %s, SQNR %s dB\n",
                cli_format_real(error_stats_relative_rms(&work->errors), rms),

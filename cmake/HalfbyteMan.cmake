@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Manual pages: docs/man/<page>.<section>.scd, made into roff by scdoc.
 
-set(HALFBYTE_MAN_PAGES halfbyte.1)
+set(HALFBYTE_MAN_PAGES halfbyte.1 libhalfbyte.3 halfbyte-formats.7)
 
 find_program(HALFBYTE_SCDOC scdoc)
 mark_as_advanced(HALFBYTE_SCDOC)

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Problem strings of the command line tool: any bytes are parsed or refused with a sentence; what is
- * parsed prints as a string that parses to the same problem and prints the same again.
+ * Problem strings of the command line tool: any bytes are parsed or refused with a sentence; what
+ * is parsed prints as a string that parses to the same problem and prints the same again.
  */
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../cli/problem.h"
+#include "fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -31,13 +24,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     if (problem_parse(text, &problem, error)) {
         problem_print(&problem, printed);
-        require(strlen(printed) < PROBLEM_TEXT_BYTES - 1);
-        require(problem_parse(printed, &again, error));
-        require(memcmp(&problem, &again, sizeof problem) == 0);
+        FUZZ_CHECK(strlen(printed) < PROBLEM_TEXT_BYTES - 1);
+        FUZZ_CHECK(problem_parse(printed, &again, error));
+        FUZZ_CHECK(memcmp(&problem, &again, sizeof problem) == 0);
         problem_print(&again, reprinted);
-        require(strcmp(printed, reprinted) == 0);
+        FUZZ_CHECK(strcmp(printed, reprinted) == 0);
     } else {
-        require(error[0] != '\0' && strlen(error) < PROBLEM_ERROR_BYTES);
+        FUZZ_CHECK(error[0] != '\0' && strlen(error) < PROBLEM_ERROR_BYTES);
     }
     free(text);
     return 0;
