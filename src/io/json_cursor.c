@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/json_cursor.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,6 +53,7 @@ static io_status parse_slice(json_cursor *cursor, const char *what, size_t max_b
     size_t available = cursor->length - cursor->at;
     size_t slice = available < max_bytes ? available : max_bytes;
     json_error_t failure;
+    errno = 0;
     *value =
         json_loadb(cursor->text + cursor->at, slice,
                    JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &failure);
@@ -60,7 +62,8 @@ static io_status parse_slice(json_cursor *cursor, const char *what, size_t max_b
         return IO_OK;
     }
     enum json_error_code code = json_error_code(&failure);
-    if (code == json_error_out_of_memory)
+    /* A failed allocation inside a string is reported as an invalid token: errno knows better. */
+    if (code == json_error_out_of_memory || code == json_error_unknown || errno == ENOMEM)
         return io_error_out_of_memory(error, cursor->label, slice);
     /* A slice that was cut short fails at its very end, perhaps inside a UTF-8 sequence. */
     size_t position = failure.position > 0 ? (size_t)failure.position : 0;

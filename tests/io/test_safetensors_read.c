@@ -87,13 +87,13 @@ static void test_any_order_empty_and_scalar(void **state)
     static const char json[] =
         "{ \"last\" : {\"shape\":[1,2,1,1,1,1,1,1],\"dtype\":\"F32\",\"data_offsets\":[4,12]},\n"
         "\t\"scalar\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},\r\n"
-        "\"none\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},"
+        "\"zero\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},"
         "\"hole\":{\"dtype\":\"F64\",\"shape\":[3,0,4294967296],\"data_offsets\":[4,4]},"
         "\"end\":{\"dtype\":\"I8\",\"shape\":[0,0],\"data_offsets\":[12,12]},"
         "\"\":{\"data_offsets\":[1,4],\"dtype\":\"U8\",\"shape\":[3]}}   \n";
     unsigned char *data;
     safetensors_file *file = open_json(json, 12, &data);
-    static const char *const names[] = {"last", "scalar", "none", "hole", "end", ""};
+    static const char *const names[] = {"last", "scalar", "zero", "hole", "end", ""};
     assert_int_equal(safetensors_count(file), 6);
     for (size_t i = 0; i < 6; i++) {
         assert_string_equal(safetensors_at(file, i)->name, names[i]);
@@ -104,7 +104,7 @@ static void test_any_order_empty_and_scalar(void **state)
     assert_null(safetensors_find(file, "lastt"));
     check_data(file, "last", 4, 8, 3);
     check_data(file, "scalar", 0, 1, 1);
-    check_data(file, "none", 0, 0, 1);
+    check_data(file, "zero", 0, 0, 1);
     check_data(file, "hole", 0, 0, 1);
     check_data(file, "", 1, 3, 64);
     assert_int_equal(safetensors_find(file, "scalar")->spec.elems, 1);
