@@ -2,14 +2,14 @@
 /*
  * What the cases of this folder share: one racing kernel and its corrected twin a file.
  *
- * A file is compiled twice, plain (it races) and with FIXED; the build names kernel and record by
- * CASE_KERNEL and CASE_RECORD.  Its comment says what test_cases.c must find in the racing one:
+ * A file is compiled twice, plain (it races) and with FIXED, CASE_NAME being its name.  Its comment
+ * says what test_cases.c must find in the racing one:
  *
  *     expect: CLASS at MARK                    hazard class of docs/emulator.md, and the line at
  *     expect: CLASS at MARK, other MARK        fault: one that bears the comment MARK; likewise the
  *                                              line it conflicts with
- *     under: NAME...                           (optional) policies or orders; elsewhere the race may
- *                                              hide
+ *     under: NAME...                           (optional) orders or policies; elsewhere the race
+ * may hide
  *
  * Of several `expect` lines each run must show one, and each must be shown by some run.
  */
@@ -103,11 +103,21 @@ HB_DEVICE void store_result(const case_params *p, const float *acc)
     }
 }
 
-#ifdef __CUDACC__
-#ifndef CASE_KERNEL
-#define CASE_KERNEL case_kernel
-#define CASE_FIRST case_first
+/* Names of kernel and record, by the name of the file and of the twin. */
+#ifndef CASE_NAME
+#define CASE_NAME unnamed
 #endif
+#define CASE_PASTE_(a, b) a##b
+#define CASE_PASTE(a, b) CASE_PASTE_(a, b)
+#ifdef FIXED
+#define CASE_KERNEL CASE_PASTE(fixed_, CASE_NAME)
+#else
+#define CASE_KERNEL CASE_PASTE(racing_, CASE_NAME)
+#endif
+#define CASE_FIRST CASE_PASTE(CASE_KERNEL, _first)
+#define CASE_RECORD CASE_PASTE(CASE_KERNEL, _case)
+
+#ifdef __CUDACC__
 #define RACE_CASE(threads, blocks, cluster, registers, tiles)                                      \
     static_assert((threads) % 32 == 0, "whole warps")
 #define RACE_PAIR(threads) static_assert((threads) % 32 == 0, "whole warps")
@@ -125,11 +135,6 @@ typedef struct race_case {
     int32_t tiles;
 } race_case;
 
-#ifndef CASE_KERNEL
-#define CASE_KERNEL case_kernel
-#define CASE_FIRST case_first
-#define CASE_RECORD case_record
-#endif
 #define RACE_CASE(threads, blocks, cluster, registers, tiles)                                      \
     extern const race_case CASE_RECORD;                                                            \
     const race_case CASE_RECORD = {__FILE__, 0,         CASE_KERNEL, (threads),                    \

@@ -13,7 +13,8 @@
  * KERNEL(name, params_type, p, threads) { body }   with p of type const params_type *.
  * One block of `threads` threads an SM; parameters, tensor maps among them, travel by value.
  */
-#define KERNEL(name, params_type, p, threads)                                                      \
+#define KERNEL(name, params_type, p, threads) HB_KERNEL_(name, params_type, p, threads)
+#define HB_KERNEL_(name, params_type, p, threads)                                                  \
     static __device__ __forceinline__ void name##_body(const params_type *p);                      \
     extern "C" __global__ void __launch_bounds__(threads, 1)                                       \
         name(const __grid_constant__ params_type kernel_params)                                    \

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "emulator/harness/mutants.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "emulator/harness/schedules.h"
+
+struct mutant_set {
+    const harness_kernel *kernel;
+    harness_instance **instances; /* one a problem of the grid */
+    mutant *mutants;
+    size_t count;
+};
+
+/* ---- equivalents ----------------------------------------------------------------------------- */
+
+static const equivalent_mutant equivalents[] = {
+#define EQUIVALENT(kernel, file, instruction, nth, kind, section, reason)                          \
+    {kernel, file, instruction, nth, EMU_MUTATE_##kind, section, reason},
+#include HALFBYTE_EQUIVALENTS_FILE
+#undef EQUIVALENT
+    {NULL, NULL, NULL, 0, EMU_MUTATE_NOTHING, NULL, NULL},
+};
+
+const equivalent_mutant *equivalents_all(size_t *count)
+{
+    *count = sizeof equivalents / sizeof equivalents[0] - 1;
+    return equivalents;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+const equivalent_mutant *equivalents_find(const harness_kernel *kernel, const mutant *one)
+{
+    for (const equivalent_mutant *entry = equivalents; entry->kernel != NULL; entry++) {
+        if ((strcmp(entry->kernel, "*") == 0 || strcmp(entry->kernel, kernel->name) == 0) &&
+            ends_with(one->site->file, entry->file) &&
+            strcmp(entry->instruction, one->site->instruction) == 0 && entry->nth == one->nth &&
+            entry->kind == one->kind) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+/* ---- enumeration ----------------------------------------------------------------------------- */
+
+static bool same_instruction(const emu_site *x, const emu_site *y)
+{
+    return strcmp(x->file, y->file) == 0 && strcmp(x->instruction, y->instruction) == 0;
+}
+
+/* Sites by file, then line. */
+static int compare_mutants(const void *left, const void *right)
+{
+    const mutant *x = left, *y = right;
+    const int files = strcmp(x->site->file, y->site->file);
+    if (files != 0) {
+        return files;
+    }
+    if (x->site->line != y->site->line) {
+        return x->site->line < y->site->line ? -1 : 1;
+    }
+    if (x->site != y->site) {
+        return strcmp(x->site->instruction, y->site->instruction);
+    }
+    return x->kind < y->kind ? -1 : x->kind > y->kind;
+}
+
+/* Of the instruction's sites in its file, those up to this line. */
+static uint32_t place_in_file(const mutant_set *set, const emu_site *site)
+{
+    uint32_t nth = 0;
+    const emu_site *last = NULL;
+    for (size_t i = 0; i < set->count; i++) {
+        const emu_site *other = set->mutants[i].site;
+        if (other != last && same_instruction(other, site) && other->line <= site->line) {
+            nth++;
+            last = other;
+        }
+    }
+    return nth;
+}
+
+/* The mutants at sites first..end. */
+static bool enumerate(mutant_set *set, size_t first, size_t end)
+{
+    set->mutants = calloc((end - first) * EMU_MUTATION_COUNT + 1, sizeof *set->mutants);
+    if (set->mutants == NULL) {
+        return false;
+    }
+    for (size_t i = first; i < end; i++) {
+        const emu_site *site = emu_site_at(i);
+        for (int kind = 1; kind < EMU_MUTATION_COUNT; kind++) {
+            if (emu_mutation_kinds(site) >> kind & 1u) {
+                set->mutants[set->count++] = (mutant){site, (emu_mutation)kind, 0};
+            }
+        }
+    }
+    qsort(set->mutants, set->count, sizeof *set->mutants, compare_mutants);
+    for (size_t i = 0; i < set->count; i++) {
+        set->mutants[i].nth = place_in_file(set, set->mutants[i].site);
+    }
+    return set->count > 0;
+}
+
+/* One run of each problem; all must be clean. */
+static bool run_unchanged(mutant_set *set)
+{
+    const emu_config config = emu_config_default();
+    emu_report *report = emu_report_create();
+    bool good = report != NULL;
+    for (size_t i = 0; i < set->kernel->grid_count && good; i++) {
+        uint64_t mismatches = 0;
+        set->instances[i] = set->kernel->create(&set->kernel->grid[i], 1);
+        good = set->instances[i] != NULL &&
+               set->kernel->run(set->instances[i], &config, report, &mismatches) == EMU_OK &&
+               mismatches == 0 && emu_report_count(report) == 0;
+    }
+    emu_report_destroy(report);
+    return good;
+}
+
+mutant_set *mutant_set_create(const harness_kernel *kernel)
+{
+    mutant_set *set = calloc(1, sizeof *set);
+    if (set == NULL) {
+        return NULL;
+    }
+    set->kernel = kernel;
+    set->instances = calloc(kernel->grid_count, sizeof *set->instances);
+    const size_t first = emu_site_count();
+    if (set->instances == NULL || !run_unchanged(set) || !enumerate(set, first, emu_site_count())) {
+        mutant_set_destroy(set);
+        return NULL;
+    }
+    return set;
+}
+
+void mutant_set_destroy(mutant_set *set)
+{
+    if (set == NULL) {
+        return;
+    }
+    for (size_t i = 0; set->instances != NULL && i < set->kernel->grid_count; i++) {
+        set->kernel->destroy(set->instances[i]);
+    }
+    free(set->instances);
+    free(set->mutants);
+    free(set);
+}
+
+size_t mutant_count(const mutant_set *set)
+{
+    return set->count;
+}
+
+mutant mutant_at(const mutant_set *set, size_t index)
+{
+    return set->mutants[index];
+}
+
+/* ---- trial ----------------------------------------------------------------------------------- */
+
+/* What finds most stands first. */
+static emu_config schedule_of_trial(size_t index, uint32_t warps)
+{
+    static const struct {
+        emu_policy policy;
+        emu_order order;
+        bool last_warp;
+    } list[] = {
+        {EMU_LATEST, EMU_LOW_FIRST, false},    {EMU_EARLIEST, EMU_HIGH_FIRST, false},
+        {EMU_EARLIEST, EMU_STARVE_WARP, true}, {EMU_TORN, EMU_HIGH_FIRST, false},
+        {EMU_LATEST, EMU_STARVE_WARP, false},  {EMU_RANDOM, EMU_SHUFFLED, false},
+    };
+    emu_config config = emu_config_default();
+    config.policy = list[index].policy;
+    config.order = list[index].order;
+    config.starved_warp = list[index].last_warp ? (int)warps - 1 : 0;
+    config.seed = 1;
+    return config;
+}
+enum { TRIAL_SCHEDULES = 6 };
+
+mutant_result mutant_try(mutant_set *set, const mutant *one, emu_report *report)
+{
+    mutant_result result;
+    memset(&result, 0, sizeof result);
+    for (size_t s = 0; s < TRIAL_SCHEDULES && !result.reported; s++) {
+        result.config = schedule_of_trial(s, set->kernel->threads / 32);
+        result.config.mutate_file = one->site->file;
+        result.config.mutate_line = one->site->line;
+        result.config.mutate_instruction = one->site->instruction;
+        result.config.mutation = one->kind;
+        /* The largest unchanged problem takes a small part of this. */
+        result.config.max_steps = 20000000;
+        for (size_t i = 0; i < set->kernel->grid_count && !result.reported; i++) {
+            uint64_t mismatches = 0;
+            emu_report_clear(report);
+            set->kernel->run(set->instances[i], &result.config, report, &mismatches);
+            result.runs++;
+            result.wrong_bits |= mismatches != 0;
+            result.reported = emu_report_count(report) != 0;
+            result.problem = set->kernel->grid[i];
+        }
+    }
+    return result;
+}
