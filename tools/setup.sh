@@ -61,6 +61,7 @@ for group in "$@"; do
         need g++ command -v c++
         need python3 command -v python3
         need scdoc command -v scdoc
+        need libdw-dev pkg-config --exists libdw
         ;;
     lint)
         need clang-format command -v clang-format

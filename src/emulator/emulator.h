@@ -5,16 +5,15 @@
  * correct kernel must not do.  docs/emulator.md explains reports and limits.
  *
  *     emu_memory *memory = emu_memory_create();
- *     emu_memory_add(memory, a, a_bytes, "a", EMU_READ_ONLY);         every buffer the kernel may touch
- *     emu_tensor_map_encode(&params.a, &desc);
- *     emu_launch launch = {"kernel", kernel, &params, sizeof params, blocks, 1, 384, smem_bytes, 168};
- *     emu_config config = emu_config_default();
+ *     emu_memory_add(memory, a, a_bytes, "a", EMU_READ_ONLY);         every buffer the kernel may
+ * touch emu_tensor_map_encode(&params.a, &desc); emu_launch launch = {"kernel", kernel, &params,
+ * sizeof params, blocks, 1, 384, smem_bytes, 168}; emu_config config = emu_config_default();
  *     emu_report *report = emu_report_create();
  *     emu_run(&config, memory, &launch, 1, report);
  *     emu_report_print(report, stdout);
  *
- * THREADS.  One run at a time a process: fragments in flight are guarded by a signal handler.  Runs are
- * deterministic: the same configuration gives the same schedule, report and output bits.
+ * THREADS.  One run at a time a process: fragments in flight are guarded by a signal handler.  Runs
+ * are deterministic: the same configuration gives the same schedule, report and output bits.
  */
 #ifndef HALFBYTE_EMULATOR_EMULATOR_H
 #define HALFBYTE_EMULATOR_EMULATOR_H
@@ -75,8 +74,8 @@ typedef struct emu_config {
     const char *mutate_instruction; /* tells several instructions of one line apart */
     emu_mutation mutation;
     bool relaxed; /* false: PTX text.  true: what CUTLASS-like kernels rely on (docs/emulator.md) */
-    bool no_clocks;    /* switch a detector off: happens-before clocks */
-    bool no_guards;    /* guard pages of fragments in flight */
+    bool no_clocks;     /* switch a detector off: happens-before clocks */
+    bool no_guards;     /* guard pages of fragments in flight */
     uint64_t max_steps; /* thread switches before a run is called endless; 0 = 200 million */
 } emu_config;
 
@@ -91,9 +90,9 @@ const char *emu_mutation_name(emu_mutation mutation);
  *   policy=earliest|latest|lifo|torn|delay|random   order=low-first|high-first|starve|shuffled
  *   seed=N   poison=HEX   warp=N (starved)   delay=FILE:LINE   mutate=FILE:LINE:INSTRUCTION:KIND
  *   relaxed   no-clocks   no-guards   steps=N
- * format always ends the text with NUL; EMU_CONFIG_TEXT_BYTES suffice unless file names are longer than
- * 400 bytes in all.  parse starts from the defaults; false, and *config untouched, if the text is wrong.
- * File names that it sets live as long as the process.
+ * format always ends the text with NUL; EMU_CONFIG_TEXT_BYTES suffice unless file names are longer
+ * than 400 bytes in all.  parse starts from the defaults; false, and *config untouched, if the text
+ * is wrong. File names that it sets live as long as the process.
  */
 #define EMU_CONFIG_TEXT_BYTES 640
 void emu_config_format(const emu_config *config, char *text, size_t text_bytes);
@@ -122,10 +121,10 @@ typedef struct emu_tensor {
     const void *data;
     uint32_t element_bytes; /* 1, 2, 4, 8 */
     uint32_t rank;
-    uint64_t dims[3];         /* elements */
+    uint64_t dims[3];          /* elements */
     uint64_t strides_bytes[3]; /* [1], [2]: between rows and planes, multiples of 16; [0] unused */
-    uint32_t box[3];          /* elements, 1 .. 256 */
-    uint32_t swizzle;         /* SWIZZLE_* */
+    uint32_t box[3];           /* elements, 1 .. 256 */
+    uint32_t swizzle;          /* SWIZZLE_* */
 } emu_tensor;
 
 /* False, and *map untouched, if cuTensorMapEncodeTiled would refuse it. */
@@ -144,13 +143,13 @@ typedef struct emu_place {
 } emu_place;
 
 typedef struct emu_finding {
-    const char *hazard;  /* class of docs/emulator.md: "a" .. "p", "c2", "race" or "memory" */
-    const char *title;   /* the class in words */
-    char message[320];   /* what happened, first occurrence */
-    emu_place place;     /* the access or instruction that is at fault */
-    emu_place other;     /* what it conflicts with; file NULL if nothing */
+    const char *hazard; /* class of docs/emulator.md: "a" .. "p", "c2", "race" or "memory" */
+    const char *title;  /* the class in words */
+    char message[320];  /* what happened, first occurrence */
+    emu_place place;    /* the access or instruction that is at fault */
+    emu_place other;    /* what it conflicts with; file NULL if nothing */
     uint32_t block, thread;
-    uint64_t count;      /* occurrences with these two places */
+    uint64_t count; /* occurrences with these two places */
 } emu_finding;
 
 emu_report *emu_report_create(void);
@@ -159,7 +158,8 @@ void emu_report_clear(emu_report *report);
 size_t emu_report_count(const emu_report *report);
 const emu_finding *emu_report_finding(const emu_report *report, size_t index);
 
-/* Text: one paragraph a finding, with the configuration that replays it.  Nothing if there is none. */
+/* Text: one paragraph a finding, with the configuration that replays it.  Nothing if there is none.
+ */
 void emu_report_print(const emu_report *report, const emu_config *config, FILE *stream);
 
 /* ---------------------------------------------------------------------------------------------
@@ -194,8 +194,8 @@ typedef enum emu_status {
 } emu_status;
 
 /*
- * Runs one launch, or two of which the second depends on the first by programmatic dependent launch.
- * Findings are added to report.
+ * Runs one launch, or two of which the second depends on the first by programmatic dependent
+ * launch. Findings are added to report.
  */
 emu_status emu_run(const emu_config *config, emu_memory *memory, const emu_launch *launches,
                    size_t count, emu_report *report);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From program counters to file and line.
+ */
+#include <elfutils/libdwfl.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "emulator/report.h"
+#include "emulator/report_private.h"
+
+static Dwfl *debug_information_open(void)
+{
+    static char *debug_path; /* the default */
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = dwfl_linux_proc_find_elf,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .debuginfo_path = &debug_path,
+    };
+    Dwfl *dwfl = dwfl_begin(&callbacks);
+    if (dwfl != NULL &&
+        (dwfl_linux_proc_report(dwfl, getpid()) != 0 || dwfl_report_end(dwfl, NULL, NULL) != 0)) {
+        dwfl_end(dwfl);
+        return NULL;
+    }
+    return dwfl;
+}
+
+static bool place_of_pc(emu_report *report, Dwfl *dwfl, const void *pc, emu_place *place)
+{
+    Dwfl_Line *found = dwfl == NULL ? NULL : dwfl_getsrc(dwfl, (Dwarf_Addr)(uintptr_t)pc);
+    int line = 0;
+    const char *file = found == NULL ? NULL : dwfl_lineinfo(found, NULL, &line, NULL, NULL, NULL);
+    if (file == NULL || (file = report_keep(report, file)) == NULL) {
+        return false;
+    }
+    *place = (emu_place){file, line, NULL};
+    return true;
+}
+
+static bool equal_places(const emu_place *a, const emu_place *b)
+{
+    return a->line == b->line && (a->file == NULL) == (b->file == NULL) &&
+           (a->file == NULL || strcmp(a->file, b->file) == 0);
+}
+
+/* Several instructions of one line become one finding. */
+static void merge(emu_report *report)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < report->count; i++) {
+        const emu_finding *finding = &report->entries[i].finding;
+        size_t j = 0;
+        while (j < kept && !(finding->place.instruction == NULL &&
+                             report->entries[j].finding.place.instruction == NULL &&
+                             finding->hazard == report->entries[j].finding.hazard &&
+                             equal_places(&finding->place, &report->entries[j].finding.place) &&
+                             equal_places(&finding->other, &report->entries[j].finding.other))) {
+            j++;
+        }
+        if (j < kept) {
+            report->entries[j].finding.count += finding->count;
+        } else {
+            report->entries[kept++] = report->entries[i];
+        }
+    }
+    report->count = kept;
+}
+
+void report_resolve(emu_report *report)
+{
+    Dwfl *dwfl = NULL;
+    bool any = false;
+    for (size_t i = 0; i < report->count; i++) {
+        report_entry *entry = &report->entries[i];
+        if (entry->pc != NULL) {
+            if (!any) {
+                dwfl = debug_information_open();
+                any = true;
+            }
+            if (place_of_pc(report, dwfl, entry->pc, &entry->finding.place)) {
+                entry->pc = NULL;
+            }
+        }
+    }
+    if (any) {
+        merge(report);
+        if (dwfl != NULL) {
+            dwfl_end(dwfl);
+        }
+    }
+}
