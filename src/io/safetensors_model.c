@@ -137,6 +137,12 @@ static io_status open_single(safetensors_model *model, const char *path, io_erro
     return IO_OK;
 }
 
+static bool has_suffix(const char *text, const char *suffix)
+{
+    size_t length = strlen(text);
+    return length >= strlen(suffix) && strcmp(text + length - strlen(suffix), suffix) == 0;
+}
+
 static io_status open_directory(safetensors_model *model, const char *path, io_error *error)
 {
     static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
@@ -147,7 +153,8 @@ static io_status open_directory(safetensors_model *model, const char *path, io_e
     io_status status = IO_NOT_FOUND;
     for (int i = 0; i < 2 && status == IO_NOT_FOUND; i++) {
         struct stat found;
-        snprintf(inside, inside_bytes, "%s/%s", path, names[i]);
+        const char *slash = has_suffix(path, "/") ? "" : "/";
+        snprintf(inside, inside_bytes, "%s%s%s", path, slash, names[i]);
         if (stat(inside, &found) == 0)
             status = i == 0 ? open_single(model, inside, error) : open_index(model, inside, error);
         else
@@ -158,12 +165,6 @@ static io_status open_directory(safetensors_model *model, const char *path, io_e
     }
     free(inside);
     return status;
-}
-
-static bool has_suffix(const char *text, const char *suffix)
-{
-    size_t length = strlen(text);
-    return length >= strlen(suffix) && strcmp(text + length - strlen(suffix), suffix) == 0;
 }
 
 io_status safetensors_model_open(safetensors_model **result, const char *path, io_error *error)

@@ -103,6 +103,7 @@ static void test_concurrent_writers(void **state)
 
 static void remove_and_end(int number)
 {
+    /* NOLINTNEXTLINE(bugprone-signal-handler): its declaration promises that it is safe here */
     atomic_file_remove_pending();
     signal(number, SIG_DFL);
     raise(number);
