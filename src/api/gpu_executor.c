@@ -2,6 +2,7 @@
 #include "api/gpu_executor.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/error.h"
@@ -26,20 +27,40 @@ static bool accepts_fp8_block_dense(const halfbyte_problem *problem)
 typedef bool accept_function(const halfbyte_problem *problem);
 
 static accept_function *const accepts_table[] = {
-#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster, accepts) accepts,
+#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster, most_m, accepts) accepts,
 #include "api/kernels.def"
 #undef KERNEL_ROW
 };
+_Static_assert(KERNEL_COUNT <= 64, "gpu_kernel_set has a bit for each kernel");
 
 static halfbyte_status fail(const cuda_status *status)
 {
     return status_fail(status->status, "%s", status->text);
 }
 
-halfbyte_status gpu_plan_select(gpu *device, const halfbyte_problem *problem, int *kernel)
+/* Does a word of HALFBYTE_SKIP_KERNELS occur in the name? */
+static bool is_skipped(const char *name)
 {
+    const char *words = getenv("HALFBYTE_SKIP_KERNELS");
+    while (words != NULL && *words != '\0') {
+        const size_t length = strcspn(words, ",");
+        for (const char *at = name; length > 0 && *at != '\0'; at++) {
+            if (strncmp(at, words, length) == 0) {
+                return true;
+            }
+        }
+        words += length + (words[length] == ',');
+    }
+    return false;
+}
+
+halfbyte_status gpu_plan_select(gpu *device, const halfbyte_problem *problem,
+                                gpu_kernel_set *kernels)
+{
+    gpu_kernel_set found = 0;
     for (int i = 0; i < KERNEL_COUNT; i++) {
-        if (kernel_table[i].image == NULL || !accepts_table[i](problem)) {
+        const kernel_row *row = &kernel_table[i];
+        if (row->image == NULL || !accepts_table[i](problem) || is_skipped(row->name)) {
             continue;
         }
         cuda_function function;
@@ -47,13 +68,46 @@ halfbyte_status gpu_plan_select(gpu *device, const halfbyte_problem *problem, in
         if (status.status != HALFBYTE_SUCCESS) {
             return fail(&status);
         }
-        *kernel = i;
-        return HALFBYTE_SUCCESS;
+        found |= (gpu_kernel_set)1 << i;
+        if (row->most_m == 0 || row->most_m >= problem->m_max) {
+            *kernels = found; /* no run reaches the rows behind it */
+            return HALFBYTE_SUCCESS;
+        }
     }
     return status_fail(HALFBYTE_ERR_UNSUPPORTED,
                        "no GPU kernel of this version serves the problem; they serve: family FP8, "
                        "grouping DENSE, a_scale 1X128, b_scale 128X128, d_type bf16, k_splits 1, "
                        "no alpha, C, bias or channel scale");
+}
+
+static bool contains(gpu_kernel_set kernels, int kernel)
+{
+    return (kernels >> kernel & 1) != 0;
+}
+
+void gpu_plan_describe(describe_line *line, gpu_kernel_set kernels)
+{
+    const char *separator = " kernels=";
+    for (int i = 0; i < KERNEL_COUNT; i++) {
+        if (contains(kernels, i)) {
+            describe_add(line, "%s%s", separator, kernel_table[i].name);
+            separator = ",";
+            if (kernel_table[i].most_m != 0) {
+                describe_add(line, "(m<=%u)", (unsigned)kernel_table[i].most_m);
+            }
+        }
+    }
+}
+
+/* The set was closed by a kernel for any m, or for the plan's m_max, so one is always found. */
+static int kernel_for(gpu_kernel_set kernels, int64_t m)
+{
+    int kernel = 0;
+    while (!contains(kernels, kernel) ||
+           (kernel_table[kernel].most_m != 0 && kernel_table[kernel].most_m < m)) {
+        kernel++;
+    }
+    return kernel;
 }
 
 /* One row has no stride that matters, so the smallest that the copy engine takes stands in. */
@@ -108,6 +162,7 @@ static void params_fill(const halfbyte_problem *problem, const halfbyte_operands
     params->n = (int32_t)problem->n;
     params->k_blocks = (int32_t)((problem->k + 127) / 128);
     params->d_pairs = (uintptr_t)params->d % 4 == 0 && params->ldd % 2 == 0;
+    params->d_groups = (uintptr_t)params->d % 16 == 0 && params->ldd % 8 == 0 && params->n % 8 == 0;
 }
 
 static unsigned blocks_to_launch(const gpu *device, const kernel_row *row,
@@ -122,9 +177,10 @@ static unsigned blocks_to_launch(const gpu *device, const kernel_row *row,
     return (unsigned)(tiles < blocks ? tiles : blocks);
 }
 
-halfbyte_status gpu_plan_run(gpu *device, int kernel, const halfbyte_problem *problem,
+halfbyte_status gpu_plan_run(gpu *device, gpu_kernel_set kernels, const halfbyte_problem *problem,
                              const halfbyte_operands *operands, halfbyte_stream stream)
 {
+    const int kernel = kernel_for(kernels, operands->m);
     const kernel_row *row = &kernel_table[kernel];
     gemm_fp8_params params;
     memset(&params, 0, sizeof params);

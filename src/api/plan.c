@@ -18,9 +18,9 @@ halfbyte_status halfbyte_plan_create(halfbyte_plan **plan, const halfbyte_proble
     CHECK_STATUS(problem_check(&copy, device->profile));
     problem_resolve(&copy, device->profile);
 
-    int kernel = 0;
+    gpu_kernel_set kernels = 0;
     if (device->executor == HALFBYTE_EXECUTOR_GPU) {
-        CHECK_STATUS(gpu_plan_select(device->gpu, &copy, &kernel));
+        CHECK_STATUS(gpu_plan_select(device->gpu, &copy, &kernels));
     }
     halfbyte_plan *made = malloc(sizeof *made);
     CHECK(made != NULL, HALFBYTE_ERR_OUT_OF_MEMORY, "out of memory making a plan (%zu bytes)",
@@ -28,7 +28,7 @@ halfbyte_status halfbyte_plan_create(halfbyte_plan **plan, const halfbyte_proble
     made->problem = copy;
     made->device = device;
     made->workspace_bytes = 0;
-    made->kernel = kernel;
+    made->kernels = kernels;
     *plan = made;
     return HALFBYTE_SUCCESS;
 }

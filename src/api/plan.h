@@ -10,7 +10,7 @@ struct halfbyte_plan {
     halfbyte_problem problem; /* valid, defaults resolved: see problem_resolve() */
     const halfbyte_device *device;
     size_t workspace_bytes; /* no executor of this version needs any */
-    int kernel;             /* GPU: its row of kernels.def */
+    uint64_t kernels;       /* GPU: a gpu_kernel_set */
 };
 
 #endif

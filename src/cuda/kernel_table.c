@@ -13,9 +13,9 @@
 #undef KERNEL_ROW
 
 const kernel_row kernel_table[KERNEL_COUNT + 1] = {
-#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster, accepts)                    \
-    {#name, kernel_image_##name, threads, smem_bytes, tile_m, tile_n, cluster},
+#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster, most_m, accepts)            \
+    {#name, kernel_image_##name, threads, smem_bytes, tile_m, tile_n, cluster, most_m},
 #include "api/kernels.def"
 #undef KERNEL_ROW
-    {NULL, NULL, 0, 0, 0, 0, 0},
+    {NULL, NULL, 0, 0, 0, 0, 0, 0},
 };

@@ -25,6 +25,7 @@ typedef struct kernel_row {
     uint32_t tile_m;
     uint32_t tile_n;
     uint32_t cluster;
+    uint32_t most_m; /* rows of A up to which it is the best choice; 0 = any */
 } kernel_row;
 
 extern const kernel_row kernel_table[KERNEL_COUNT + 1];

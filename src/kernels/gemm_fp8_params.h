@@ -23,6 +23,7 @@ typedef struct gemm_fp8_params {
     int32_t n;
     int32_t k_blocks; /* ceil(k / 128); 0 for an empty sum */
     int32_t d_pairs;  /* 1: d is 4-byte aligned and ldd even, so two columns go in one store */
+    int32_t d_groups; /* 1: d is 16-byte aligned, ldd and n multiples of 8: so do eight */
 } gemm_fp8_params;
 
 #endif

@@ -26,6 +26,20 @@ HB_DEVICE float div_rn(float x, float y)
     return __fdiv_rn(x, y);
 }
 
+/* 1 / x: rcp.rn, which is div_rn(1, x). */
+HB_DEVICE float rcp_rn(float x)
+{
+    return __frcp_rn(x);
+}
+
+/* x, its magnitude cut to `limit` > 0; NaN stays NaN.  9.7.3.11 min. */
+HB_DEVICE float clamp_magnitude(float x, float limit)
+{
+    float result;
+    asm("min.NaN.xorsign.abs.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(limit));
+    return result;
+}
+
 /* The larger, NaN if either is NaN.  9.7.3.12 max. */
 HB_DEVICE float max_nan(float x, float y)
 {
@@ -81,6 +95,14 @@ HB_DEVICE uint8_t cvt_e4m3(float x)
     uint16_t pair;
     asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
     return (uint8_t)(pair & 0xff);
+}
+
+/* Two of them, `low` in the low byte. */
+HB_DEVICE uint16_t cvt_e4m3x2(float low, float high)
+{
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    return pair;
 }
 
 /* Widening, exact. */

@@ -174,6 +174,31 @@ HB_DEVICE void global_store_u32x4(void *address, uint32_t v0, uint32_t v1, uint3
                  : "memory");
 }
 
+/* addr a multiple of 8 */
+HB_DEVICE void global_store_u32x2(void *address, uint32_t v0, uint32_t v1)
+{
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(v0), "r"(v1) : "memory");
+}
+
+/* A word that other blocks may access at the same time; it is whole, and nothing more is promised. */
+HB_DEVICE uint32_t global_load_u32_relaxed(const uint32_t *address)
+{
+    uint32_t value;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+}
+
+HB_DEVICE void global_store_u32_relaxed(uint32_t *address, uint32_t value)
+{
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+
+/* *address = the larger of *address and value, unsigned; atomic.  9.7.13.6 red */
+HB_DEVICE void global_raise_u32(uint32_t *address, uint32_t value)
+{
+    asm volatile("red.relaxed.gpu.global.max.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+
 /* Asks for a line without waiting.  9.7.9.15 prefetch */
 HB_DEVICE void prefetch_l2(const void *address)
 {

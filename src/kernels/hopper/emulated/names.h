@@ -83,6 +83,23 @@
         const uint32_t hb_words_[4] = {(v0), (v1), (v2), (v3)};                                    \
         emu_global_store((address), hb_words_, 16, HB_SITE("global_store"));                       \
     } while (0)
+#define global_store_u32x2(address, v0, v1)                                                        \
+    do {                                                                                           \
+        const uint32_t hb_words_[2] = {(v0), (v1)};                                                \
+        emu_global_store((address), hb_words_, 8, HB_SITE("global_store"));                        \
+    } while (0)
+#define global_load_u32_relaxed(address) HB_GLOBAL_LOAD_(uint32_t, address, false, "global_load")
+#define global_store_u32_relaxed(address, value)                                                   \
+    HB_GLOBAL_STORE_(uint32_t, address, value, "global_store")
+/* No thread runs between the load and the store. */
+#define global_raise_u32(address, value)                                                           \
+    do {                                                                                           \
+        uint32_t *const hb_raised_ = (address);                                                    \
+        const uint32_t hb_least_ = (value);                                                        \
+        if (HB_GLOBAL_LOAD_(uint32_t, hb_raised_, false, "global_raise") < hb_least_) {            \
+            HB_GLOBAL_STORE_(uint32_t, hb_raised_, hb_least_, "global_raise");                     \
+        }                                                                                          \
+    } while (0)
 #define prefetch_l2(address) emu_prefetch_l2((address), HB_SITE("prefetch_l2"))
 
 /* mbarrier */
@@ -193,12 +210,15 @@
 #define mul_rn(x, y) emu_mul_rn((x), (y))
 #define add_rn(x, y) emu_add_rn((x), (y))
 #define div_rn(x, y) emu_div_rn((x), (y))
+#define rcp_rn(x) emu_div_rn(1.0f, (x))
 #define max_nan(x, y) emu_max_nan((x), (y))
 #define cvt_bf16(x) emu_cvt_bf16(x)
 #define cvt_f16(x) emu_cvt_f16(x)
 #define cvt_e4m3(x) emu_cvt_e4m3(x)
 #define cvt_bf16x2(low, high) ((uint32_t)emu_cvt_bf16(low) | (uint32_t)emu_cvt_bf16(high) << 16)
 #define cvt_f16x2(low, high) ((uint32_t)emu_cvt_f16(low) | (uint32_t)emu_cvt_f16(high) << 16)
+#define cvt_e4m3x2(low, high)                                                                      \
+    ((uint16_t)((uint32_t)emu_cvt_e4m3(low) | (uint32_t)emu_cvt_e4m3(high) << 8))
 #define f32_of_f16(bits) emu_f32_of_f16(bits)
 
 static inline uint32_t bits_of_f32(float x)
@@ -218,6 +238,16 @@ static inline float f32_of_bits(uint32_t bits)
 static inline float f32_of_bf16(uint16_t bits)
 {
     return f32_of_bits((uint32_t)bits << 16);
+}
+
+static inline float clamp_magnitude(float x, float limit)
+{
+    const uint32_t sign = bits_of_f32(x) & 0x80000000u;
+    const uint32_t magnitude = bits_of_f32(x) & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) {
+        return f32_of_bits(0x7fffffffu);
+    }
+    return magnitude < bits_of_f32(limit) ? x : f32_of_bits(sign | bits_of_f32(limit));
 }
 
 #endif
