@@ -9,7 +9,8 @@
  *   plain           X.weight F32, BF16 or F16 [n, k]
  *   w4afp8          X.weight I8 [n, k/2], even k in the low nibble;
  *                   X.weight_scale_inv F32, BF16 or F16 [n, k/group]
- *   fp8-block       X.weight F8_E4M3 [n, k]; X.weight_scale_inv F32 or BF16 [n/128, k/128], rounded up
+ *   fp8-block       X.weight F8_E4M3 [n, k]; X.weight_scale_inv F32, BF16 or F16
+ *                   [n/128, k/128], rounded up
  *   fp8-tensor      X.weight F8_E4M3 [n, k]; X.weight_scale, one element
  *   fp8-channel     X.weight F8_E4M3 [n, k]; X.weight_scale [n] or [n, 1]
  *   pack-quantized  X.weight_packed I32 [n, k/8], value + 8; X.weight_scale [n, k/group];

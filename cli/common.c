@@ -117,10 +117,13 @@ static uint64_t memory_limit(void)
     long page_bytes = sysconf(_SC_PAGESIZE);
     uint64_t limit =
         pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
-    unsigned long long group = 0;
+    char text[32];
     FILE *file = fopen("/sys/fs/cgroup/memory.max", "r");
     if (file != NULL) {
-        if (fscanf(file, "%llu", &group) == 1 && group > 0 && group < limit)
+        /* "max" is no number and gives 0. */
+        unsigned long long group =
+            fgets(text, sizeof text, file) != NULL ? strtoull(text, NULL, 10) : 0;
+        if (group > 0 && group < limit)
             limit = group;
         fclose(file);
     }

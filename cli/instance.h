@@ -4,8 +4,8 @@
 
 /*
  * A problem with its tensors: buffers, strides and groups for every problem that halfbyte.h can
- * state. "Owned rows" are the rows of A that some group owns, counted over the groups in order; they
- * are what activations come in as and results go out as, whatever the grouping.
+ * state. "Owned rows" are the rows of A that some group owns, counted over the groups in order;
+ * activations come in and results go out as these, whatever the grouping.
  */
 
 #include <stdbool.h>

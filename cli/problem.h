@@ -16,10 +16,10 @@
  *           | "split" int | "zero" | "i64"
  *   type    = "f32" | "bf16" | "f16" | "e4m3"
  *
- * Each field and part stands at most once. Absent: one group, "dense" ("ranges" if g > 1), no scales,
- * scale type f32, layout mn (MN_MAJOR; k is K_MAJOR, i4 INTERLEAVED4), d bf16. "o" is group_k_offset,
- * "split" k_splits, "zero" ZERO_FILL_PADDING, "i64" 64-bit group sizes. The parser knows the form
- * only; what fits together is for halfbyte_plan_create() to say.
+ * Each field and part stands at most once. Absent: one group, "dense" ("ranges" if g > 1), no
+ * scales, scale type f32, layout mn (MN_MAJOR; k is K_MAJOR, i4 INTERLEAVED4), d bf16. "o" is
+ * group_k_offset, "split" k_splits, "zero" ZERO_FILL_PADDING, "i64" 64-bit group sizes. The parser
+ * knows the form only; what fits together is for halfbyte_plan_create() to say.
  */
 
 #include <stdbool.h>
@@ -33,8 +33,8 @@ enum { PROBLEM_TEXT_BYTES = 512, PROBLEM_ERROR_BYTES = 256 };
 bool problem_parse(const char *text, halfbyte_problem *problem, char *error);
 
 /*
- * The canonical string, into PROBLEM_TEXT_BYTES. Of all that the grammar can say it says everything,
- * so parsing it gives the same problem again; other fields of the struct are left out.
+ * The canonical string, into PROBLEM_TEXT_BYTES. It says all that the grammar can say, so parsing
+ * it gives the same problem again; other fields of the struct are left out.
  */
 void problem_print(const halfbyte_problem *problem, char *text);
 

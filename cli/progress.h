@@ -3,7 +3,7 @@
 #define HALFBYTE_CLI_PROGRESS_H
 
 /*
- * One progress bar on stderr, drawn only if stderr is a terminal and neither -q nor --json is given.
+ * One progress bar on stderr, drawn only on a terminal and without -q and --json.
  * `label` must live until progress_end, which clears the line. Before anything else is written to
  * the terminal while a bar stands, progress_clear must be called.
  */

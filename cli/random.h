@@ -4,7 +4,7 @@
 
 /*
  * Random numbers by position: element `index` of stream `stream` under `seed` is a function of the
- * three alone, the same on every machine and in every order. SplitMix64's mixing function twice over.
+ * three alone, the same on every machine and in every order. SplitMix64's mixing function, twice.
  */
 
 #include <stdint.h>

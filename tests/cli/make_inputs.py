@@ -35,8 +35,9 @@ def write_safetensors(path, tensors, metadata=None):
     header = {} if metadata is None else {"__metadata__": metadata}
     offset = 0
     for name, dtype, shape, data in tensors:
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + len(data)]}
-        offset += len(data)
+        end = offset + len(data)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, end]}
+        offset = end
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as file:

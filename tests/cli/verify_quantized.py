@@ -74,7 +74,8 @@ def quantize_int4(values, n, k, group):
         scales.append(scale)
         nibbles += [max(-7, min(7, round(f32(value / scale)))) if scale else 0 for value in part]
     data = bytes((low & 15) | (high & 15) << 4 for low, high in zip(nibbles[::2], nibbles[1::2]))
-    return ("I8", [n, k // 2], data), ("F32", [n, k // group], struct.pack(f"<{len(scales)}f", *scales))
+    return (("I8", [n, k // 2], data),
+            ("F32", [n, k // group], struct.pack(f"<{len(scales)}f", *scales)))
 
 
 def quantize_blocks(values, n, k):
