@@ -14,9 +14,6 @@ set(pages "")
 foreach(page IN LISTS HALFBYTE_MAN_PAGES)
     set(source "${PROJECT_SOURCE_DIR}/docs/man/${page}.scd")
     set(output "${PROJECT_BINARY_DIR}/man/${page}")
-    if(NOT EXISTS "${source}")
-        continue()
-    endif()
     add_custom_command(
         OUTPUT "${output}"
         COMMAND ${CMAKE_COMMAND} -E make_directory "${PROJECT_BINARY_DIR}/man"

@@ -36,6 +36,15 @@ for path in sys.argv[1:]:
     ast.parse(open(path, encoding="utf-8").read(), path)'
 }
 
+manual_pages()
+{
+    status=0
+    for page in docs/man/*.scd; do
+        scdoc < "$page" > "$scratch/page" || { echo "$page" && status=1; }
+    done
+    return $status
+}
+
 # Every file of the library, the tool and the tests is in a list of CMake, so none is forgotten.
 listed_sources()
 {
@@ -76,6 +85,7 @@ check dependencies python3 tools/check_dependencies.py
 check lists listed_sources
 check scripts scripts
 check python python_syntax
+check manual manual_pages
 [ "${1:-}" = --no-tidy ] || check clang-tidy tidy
 
 if [ -n "$failed" ]; then

@@ -68,6 +68,7 @@ for group in "$@"; do
         need clang-tidy command -v clang-tidy
         need python3 command -v python3
         need shellcheck command -v shellcheck
+        need scdoc command -v scdoc
         ;;
     clang)
         need clang command -v clang
