@@ -301,7 +301,7 @@ static int run_suite(const check_options *options)
                         io_quote(options->filter).text);
     if (code == CLI_OK)
         code = open_devices(&run->devices);
-    progress_begin("checking", (uint64_t)(run->rounds * check_num_problems()));
+    progress_begin("checking", (uint64_t)(run->rounds * check_num_problems()), "problems");
     for (int64_t round = 0; code == CLI_OK && round < run->rounds; ++round)
         code = run_round(run, (uint64_t)round);
     progress_end();

@@ -147,7 +147,7 @@ static int check_values(inspection *work)
     int code = CLI_OK;
     for (size_t i = 0; i < work->num_layers; ++i)
         total += scale_bytes(&work->layers[i]);
-    progress_begin("checking scales", total);
+    progress_begin("checking scales", total, NULL);
     for (size_t i = 0; code == CLI_OK && i < work->num_layers; ++i) {
         io_error error;
         if (layer_check_values(work->model, &work->layers[i], &work->faults, &error) != IO_OK) {

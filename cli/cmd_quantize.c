@@ -258,7 +258,7 @@ static int convert_all(quantize_run *work)
     int code = CLI_OK;
     if (!cli.json && cli.verbosity >= 0)
         quantize_print_heading(work);
-    progress_begin("quantising", work->bytes_in);
+    progress_begin("quantising", work->bytes_in, NULL);
     for (size_t i = 0; code == CLI_OK && i < work->count; ++i) {
         const quantize_item *item = &work->items[i];
         error_stats stats = {0, 0, 0, 0};

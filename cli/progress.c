@@ -5,15 +5,17 @@
 
 static struct {
     const char *label;
+    const char *unit;
     uint64_t total, done;
     double started, drawn;
     bool active, visible;
 } bar;
 
-void progress_begin(const char *label, uint64_t total_bytes)
+void progress_begin(const char *label, uint64_t total, const char *unit)
 {
     bar.label = label;
-    bar.total = total_bytes;
+    bar.unit = unit;
+    bar.total = total;
     bar.done = 0;
     bar.started = cli_seconds();
     bar.drawn =
@@ -32,17 +34,22 @@ static void draw(double now)
     for (int i = 0; i < WIDTH; ++i)
         cells[i] = i < filled ? '#' : '.';
     cells[WIDTH] = '\0';
-    fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  %s of %s, %s/s", bar.label, cells, share * 100,
-            cli_format_bytes(bar.done, done), cli_format_bytes(bar.total, total),
-            cli_format_bytes((uint64_t)((double)bar.done / (elapsed > 0 ? elapsed : 1)), rate));
+    fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  ", bar.label, cells, share * 100);
+    if (bar.unit == NULL)
+        fprintf(stderr, "%s of %s, %s/s", cli_format_bytes(bar.done, done),
+                cli_format_bytes(bar.total, total),
+                cli_format_bytes((uint64_t)((double)bar.done / (elapsed > 0 ? elapsed : 1)), rate));
+    else
+        fprintf(stderr, "%llu of %llu %s", (unsigned long long)bar.done,
+                (unsigned long long)bar.total, bar.unit);
     fflush(stderr);
     bar.visible = true;
     bar.drawn = now;
 }
 
-void progress_add(uint64_t bytes)
+void progress_add(uint64_t steps)
 {
-    bar.done += bytes;
+    bar.done += steps;
     if (!bar.active)
         return;
     double now = cli_seconds();
