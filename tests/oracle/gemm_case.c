@@ -130,7 +130,9 @@ void case_draw_problem(struct gemm_case *c, struct random *r, const struct case_
     p->a_scale = c->kind.a_scale;
     p->b_scale = c->kind.b_scale;
     p->weight_group_size = c->kind.weight_group_size;
-    p->groups = c->kind.form == FORM_DENSE ? random_between(r, 0, 1) : random_between(r, 1, 5);
+    p->groups = c->kind.form == FORM_DENSE ? random_between(r, 0, 1)
+                : options->groups          ? options->groups
+                                           : random_between(r, 1, 5);
     draw_k(r, p, options);
     p->n = options->n ? options->n : draw_extent(r, 36, 200);
     if (options->aligned && p->family == HALFBYTE_FAMILY_W4A8)

@@ -42,10 +42,11 @@ struct case_options {
     bool finite;  /* no NaN or infinity anywhere, and no scale near the ends of the range */
     bool plain;   /* full-scale random data, scales near 1 and all different: what mutations need */
     bool aligned; /* what profile SM90 accepts */
-    int64_t m, n, k; /* 0 = drawn */
+    int64_t m, n, k, groups; /* 0 = drawn; at most CASE_MAX_GROUPS */
 };
 
 #define CASE_BLOCKS_OF_MEMORY 96
+#define CASE_MAX_GROUPS 1000
 
 struct gemm_case {
     struct case_kind kind;

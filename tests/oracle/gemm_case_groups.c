@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define MAX_GROUPS 8
-
 /* An array of index_type with a stride and garbage between the values. */
 static const void *make_indices(struct gemm_case *c, struct random *r, const int64_t *values,
                                 int64_t count, int64_t *stride)
@@ -52,12 +50,14 @@ static void make_ranges(struct gemm_case *c, struct random *r, int64_t groups)
     enum group_form form = c->kind.form;
     bool gaps = (form == FORM_STARTS_ENDS || form == FORM_STARTS_COUNTS) && random_percent(r, 70);
     bool to_the_end = random_percent(r, 60);
-    int64_t start[MAX_GROUPS + 1], end[MAX_GROUPS], count[MAX_GROUPS], at = 0;
+    int64_t start[CASE_MAX_GROUPS + 1], end[CASE_MAX_GROUPS], count[CASE_MAX_GROUPS], at = 0;
     for (int64_t i = 0; i < groups; i++) {
         int64_t left = c->operands.m - at;
-        start[i] = at + (gaps ? random_below(r, left / 3 + 1) : 0);
+        int64_t share = groups > 8 ? 2 * left / (groups - i) : left;
+        start[i] = at + (gaps ? random_below(r, share / 3 + 1) : 0);
         left = c->operands.m - start[i];
-        end[i] = start[i] + (random_percent(r, 20) ? 0 : random_between(r, 0, left));
+        share = share < left ? share : left;
+        end[i] = start[i] + (random_percent(r, 20) ? 0 : random_between(r, 0, share));
         if (i == groups - 1 && to_the_end)
             end[i] = c->operands.m;
         at = end[i];
@@ -89,7 +89,7 @@ static void make_ranges(struct gemm_case *c, struct random *r, int64_t groups)
 
 void case_make_groups(struct gemm_case *c, struct random *r)
 {
-    int64_t groups = oracle_groups(&c->problem), count[MAX_GROUPS];
+    int64_t groups = oracle_groups(&c->problem), count[CASE_MAX_GROUPS];
     switch (c->kind.form) {
     case FORM_DENSE:
     case FORM_MASKED_ALL:
