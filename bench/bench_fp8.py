@@ -77,7 +77,7 @@ class Options(C.Structure):
 
 
 # Leaves the plain kernel, which the others must equal in every bit.
-SKIP_ALL_BUT_PLAIN = "m16n64,m64n64,m128n192"
+SKIP_ALL_BUT_PLAIN = "m16n64,m64n64,m128n64,m128n192"
 
 FAMILY_FP8, BF16, SCALE_1X128, SCALE_128X128, MN_MAJOR, K_MAJOR, EXECUTOR_GPU = 1, 2, 3, 4, 0, 1, 2
 

@@ -6,6 +6,7 @@
 #include "api/describe.h"
 #include "api/enum_names.h"
 #include "api/error.h"
+#include "api/gpu_quantize.h"
 #include "api/struct_copy.h"
 #include "cuda/gpu.h"
 #include "model/chain.h"
@@ -65,13 +66,27 @@ static halfbyte_status model_open(halfbyte_device *device, const halfbyte_device
     return HALFBYTE_SUCCESS;
 }
 
+/* With all that calls without a plan need. */
+static cuda_status gpu_open_ready(gpu **opened, int ordinal)
+{
+    cuda_status status = gpu_open(opened, ordinal);
+    if (status.status == HALFBYTE_SUCCESS) {
+        status = gpu_quantize_load(*opened);
+        if (status.status != HALFBYTE_SUCCESS) {
+            gpu_close(*opened);
+            *opened = NULL;
+        }
+    }
+    return status;
+}
+
 static halfbyte_status device_gpu_open(halfbyte_device *device,
                                        const halfbyte_device_options *options)
 {
     CHECK(kernel_table_is_built(), HALFBYTE_ERR_UNSUPPORTED,
           "options.executor = gpu: this library was built without GPU kernels; accepted: auto, "
           "model");
-    const cuda_status opened = gpu_open(&device->gpu, options->ordinal);
+    const cuda_status opened = gpu_open_ready(&device->gpu, options->ordinal);
     CHECK(opened.status == HALFBYTE_SUCCESS, opened.status, "options.executor = gpu: %s",
           opened.text);
     device->executor = HALFBYTE_EXECUTOR_GPU;
@@ -85,7 +100,7 @@ static halfbyte_status executor_open(halfbyte_device *device,
     case HALFBYTE_EXECUTOR_GPU: return device_gpu_open(device, options);
     case HALFBYTE_EXECUTOR_AUTO:
         if (options->profile == HALFBYTE_PROFILE_SM90 && kernel_table_is_built() &&
-            gpu_open(&device->gpu, options->ordinal).status == HALFBYTE_SUCCESS) {
+            gpu_open_ready(&device->gpu, options->ordinal).status == HALFBYTE_SUCCESS) {
             device->executor = HALFBYTE_EXECUTOR_GPU;
             return HALFBYTE_SUCCESS;
         }

@@ -4,6 +4,7 @@
 
 #include "api/device.h"
 #include "api/enum_names.h"
+#include "api/gpu_quantize.h"
 #include "api/struct_copy.h"
 #include "api/tensor.h"
 #include "format/bits.h"
@@ -44,6 +45,7 @@ static halfbyte_status layout_check(halfbyte_scale_layout layout)
     return HALFBYTE_SUCCESS;
 }
 
+/* The threads of a device of the CPU model; others have none. */
 static parallel_pool *pool_of(const halfbyte_device *device)
 {
     return device != NULL ? device->pool : NULL;
@@ -138,9 +140,10 @@ halfbyte_status halfbyte_quantize_activations(halfbyte_device *device,
                                               const halfbyte_activation_quantization *arguments,
                                               halfbyte_stream stream)
 {
+    const bool on_gpu = device != NULL && device->executor == HALFBYTE_EXECUTOR_GPU;
     halfbyte_activation_quantization a;
 
-    CHECK_STATUS(cpu_check(device, stream));
+    CHECK_STATUS(on_gpu ? HALFBYTE_SUCCESS : cpu_check(device, stream));
     CHECK_STATUS(struct_copy(&a, arguments, "arguments", halfbyte_activation_quantization));
     CHECK_STATUS(activation_fields_check(&a));
 
@@ -162,6 +165,9 @@ halfbyte_status halfbyte_quantize_activations(halfbyte_device *device,
         CHECK_STATUS(tensor_check_apart(&scale, &src));
     } else if (a.m == 0 || a.k == 0) {
         return HALFBYTE_SUCCESS;
+    }
+    if (on_gpu) {
+        return gpu_quantize_activations(device->gpu, &a, stream);
     }
     quantize_activations(&a, pool_of(device));
     return HALFBYTE_SUCCESS;
@@ -262,7 +268,6 @@ halfbyte_status halfbyte_quantize_weights(halfbyte_device *device,
     halfbyte_weight_quantization a;
     tensor dst, scale;
 
-    CHECK_STATUS(cpu_check(device, NULL));
     CHECK_STATUS(struct_copy(&a, arguments, "arguments", halfbyte_weight_quantization));
     CHECK_STATUS(weight_fields_check(&a));
     CHECK_STATUS(source_type_check(a.src_type));
@@ -290,7 +295,6 @@ halfbyte_status halfbyte_dequantize_weights(halfbyte_device *device,
     halfbyte_weight_quantization a;
     tensor dst, scale;
 
-    CHECK_STATUS(cpu_check(device, NULL));
     CHECK_STATUS(struct_copy(&a, arguments, "arguments", halfbyte_weight_quantization));
     CHECK_STATUS(weight_fields_check(&a));
     CHECK_ARGUMENT(out != NULL, "out = NULL: must point to a halfbyte_matrix_out");

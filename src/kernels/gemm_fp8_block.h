@@ -172,7 +172,7 @@ HB_DEVICE void consume(const gemm_fp8_params *p, smem_addr stages, ring r, uint3
             ring_wait_full(&r);
             multiply_block(partial, stage + consumer * (64u * BLOCK_K), stage + A_BYTES);
             wgmma_wait(0); /* before partial is read, and before the stage is given back */
-            ring_release(&r);
+            ring_release(&r, r.stage);
             ring_advance(&r);
             promote(acc, partial, mul_rn(low, sb), mul_rn(high, sb));
         }
@@ -186,7 +186,7 @@ KERNEL(GEMM_NAME, gemm_fp8_params, p, GEMM_THREADS)
     ring r = ring_at(stages + GEMM_STAGES * STAGE_BYTES, GEMM_STAGES);
     const uint32_t warpgroup = warp_index() / 4u;
     if (thread_index() == 0) {
-        ring_init(&r, CONSUMER_WARPS);
+        ring_init(&r, 1, CONSUMER_WARPS);
     }
     block_sync();
     if (warpgroup == 0) {

@@ -13,7 +13,8 @@
  *    v   | 64 rows, consumer 1   |          warps 8 .. 11
  *        +-----------+-----------+
  *          chain 0     chain 1              TILE_N / 2 columns each, four instructions a k block
- *          producer                         warp 0 (1 .. 3 idle): one thread issues all copies
+ *          producer                         warp 0: one thread issues the copies of A and B
+ *          scales                           warp 1 (2, 3 idle): fetches the scales, 4 bytes a copy
  *
  * PARAMETERS (define before including)
  *   GEMM_NAME     name of the kernel: that of the instance file and of its row in kernels.def
@@ -23,7 +24,13 @@
  * SHARED MEMORY, from smem_base()
  *   stage s at s * STAGE_BYTES     A tile (128, 128) e4m3, 128-byte swizzle
  *                                  B tile (TILE_N, 128) e4m3, 128-byte swizzle
- *   GEMM_STAGES * STAGE_BYTES      barriers of the ring
+ *   GEMM_STAGES * STAGE_BYTES + s * SCALE_BYTES
+ *                                  scales of A for the tile's 128 rows, then of B for its segments
+ *   after them                     barriers of the ring
+ *
+ * SCALES.  With few exceptions a k block's scales are a line of memory that nobody has read yet, so
+ * they travel through the ring like the tiles, as far ahead.  They come by 4-byte cp.async, which
+ * takes any stride: each lane's arrival on the full barrier is made by its copies' completion.
  *
  * WAITS.  ptxas keeps an open wgmma group over a loop's back edge only if the wait for it is wait
  * 0, so the first wait of each trip is that; the others leave the chain just issued pending.  A
@@ -55,9 +62,11 @@
 #define STAGE_BYTES (A_BYTES + B_BYTES)
 #define CONSUMER_WARPS 8
 #define GEMM_THREADS (128 + CONSUMER_WARPS * 32)
-#define GEMM_SMEM_BYTES (1024 + GEMM_STAGES * STAGE_BYTES + RING_BYTES(GEMM_STAGES))
+#define GEMM_SMEM_BYTES                                                                            \
+    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + RING_BYTES(GEMM_STAGES))
 #define CHAIN_FRAGMENT (GEMM_CHAIN_N / 2)
 #define SEGMENTS (TILE_N / 64)
+#define SCALE_BYTES ((TILE_M + (SEGMENTS + 3) / 4 * 4) * 4)
 #define UNROLL_BLOCKS 4 /* k blocks a trip of the main loop */
 
 #define PRODUCER_REGISTERS 40
@@ -124,54 +133,42 @@ HB_DEVICE void produce(const gemm_fp8_params *p, smem_addr stages, ring r)
 }
 
 /*
- * The scales that a consumer thread needs, block after block.  B's change every 128 columns and a
- * tile begins at a multiple of 64, so each SEGMENT of 64 columns has one.
+ * One warp: the scales of every block, as far ahead as the ring is long.  B's change every 128
+ * columns and a tile begins at a multiple of 64, so each SEGMENT of 64 columns has one.
  */
-typedef struct scale_cursor {
-    const float *a;              /* of row g of the warp's 16, next block to load */
-    const float *b;              /* of segment 0 */
-    int32_t a_high;              /* elements from `a` to row g + 8 */
-    int32_t b_segment[SEGMENTS]; /* elements from `b` to each segment's; [0] is 0 */
-} scale_cursor;
-
-/* The scales of one k block, loaded a block ahead of their use. */
-typedef struct block_scales {
-    float low, high;
-    float b[SEGMENTS];
-} block_scales;
-
-HB_DEVICE scale_cursor scales_begin(const gemm_fp8_params *p, int32_t row, int32_t column)
+HB_DEVICE void produce_scales(const gemm_fp8_params *p, smem_addr scales, ring r)
 {
-    scale_cursor s;
-    /* Rows and columns past the end take the last one's scale; their sums are never stored. */
-    const int32_t low = row < p->m ? row : p->m - 1;
-    const int32_t high = row + 8 < p->m ? row + 8 : p->m - 1;
-    const int32_t last = (p->n - 1) / 128 - column / 128;
+    const int32_t lane = (int32_t)lane_index();
+    const int64_t rows32 = 32 * p->a_scale_stride_m;
+    uint32_t tile;
+    int32_t block, row, column;
     int i;
-    s.a = p->a_scale + low * p->a_scale_stride_m;
-    s.a_high = (int32_t)((high - low) * p->a_scale_stride_m);
-    s.b = p->b_scale + column / 128 * p->b_scale_stride_n;
-    HB_UNROLL
-    for (i = 0; i < SEGMENTS; i++) {
-        const int32_t block = (column % 128 + i * 64) / 128;
-        s.b_segment[i] = (int32_t)((block < last ? block : last) * p->b_scale_stride_n);
+    for (tile = block_index(); tile < tiles_all(p); tile += block_count()) {
+        const float *a, *b;
+        tile_at(p, tile, &row, &column);
+        row += lane;
+        column += lane * 64;
+        a = p->a_scale + row * p->a_scale_stride_m;
+        b = p->b_scale + column / 128 * p->b_scale_stride_n;
+        for (block = 0; block < p->k_blocks; block++) {
+            const smem_addr to = scales + r.stage * SCALE_BYTES + (uint32_t)lane * 4u;
+            ring_wait_empty(&r);
+            /* What lies past the end of A and B has no scale; its sums are never stored. */
+            HB_UNROLL
+            for (i = 0; i < TILE_M / 32; i++) {
+                if (row + i * 32 < p->m) {
+                    cp_async_4(to + (uint32_t)i * 128u, a + i * rows32);
+                }
+            }
+            if (lane < SEGMENTS && column < p->n) {
+                cp_async_4(to + TILE_M * 4u, b);
+            }
+            cp_async_mbarrier_arrive_noinc(r.full + r.stage * 8u);
+            ring_advance(&r);
+            a += p->a_scale_stride_k;
+            b += p->b_scale_stride_k;
+        }
     }
-    return s;
-}
-
-HB_DEVICE block_scales scales_next(const gemm_fp8_params *p, scale_cursor *s)
-{
-    block_scales loaded;
-    int i;
-    loaded.low = global_load_f32_nc(s->a);
-    loaded.high = global_load_f32_nc(s->a + s->a_high);
-    HB_UNROLL
-    for (i = 0; i < SEGMENTS; i++) {
-        loaded.b[i] = global_load_f32_nc(s->b + s->b_segment[i]);
-    }
-    s->a += p->a_scale_stride_k;
-    s->b += p->b_scale_stride_k;
-    return loaded;
 }
 
 /* partial (64, GEMM_CHAIN_N) = A (64, 128) * B^T, a chain of four instructions from +0. */
@@ -189,6 +186,12 @@ HB_DEVICE void issue(float *partial, smem_addr a, smem_addr b)
     wgmma_commit();
 }
 
+/* The scales of one k block that a thread needs. */
+typedef struct block_scales {
+    float low, high; /* of row g of the warp's 16, of row g + 8 */
+    float b[SEGMENTS];
+} block_scales;
+
 /* Chain h of a block: acc = fma_rn(partial, scale of A * scale of B, acc). */
 HB_DEVICE void promote(float *acc, const float *partial, const block_scales *scales, int h)
 {
@@ -205,128 +208,140 @@ HB_DEVICE void promote(float *acc, const float *partial, const block_scales *sca
     }
 }
 
-/* A consumer's place in the ring: `ahead` is the stage it issues from, `behind` the one it gives
- * back. */
-typedef struct consumer_ring {
+/*
+ * A consumer thread's place: the stage that it issues from (`ahead`), the one that it promotes from
+ * and gives back (`behind`), its accumulators.  Every fragment index is a constant.
+ */
+typedef struct consumer {
     ring ahead;
+    smem_addr stages;
+    smem_addr a_offset; /* of the warpgroup's rows in a stage */
+    smem_addr scales;   /* of row g of the warp's 16, stage 0 */
+    smem_addr b_scales; /* of segment 0, stage 0 */
+    smem_addr stage;    /* that `ahead` was at when it last moved */
     uint32_t behind;
-} consumer_ring;
+    block_scales now, next; /* of the block that is promoted, and of the one issued */
+    float *partial[2];
+    float *acc[2];
+} consumer;
 
-HB_DEVICE smem_addr stage_next(consumer_ring *c, smem_addr stages)
+/* Waits for the next stage, issues its first chain and loads its scales. */
+HB_DEVICE void first_chain(consumer *c)
 {
-    const smem_addr stage = stages + c->ahead.stage * STAGE_BYTES;
+    const uint32_t at = c->ahead.stage * SCALE_BYTES;
+    int i;
+    c->stage = c->stages + c->ahead.stage * STAGE_BYTES;
     ring_wait_full(&c->ahead);
-    return stage;
+    ring_advance(&c->ahead);
+    c->next.low = smem_load_f32(c->scales + at);
+    c->next.high = smem_load_f32(c->scales + at + 32u);
+    HB_UNROLL
+    for (i = 0; i < SEGMENTS; i++) {
+        c->next.b[i] = smem_load_f32(c->b_scales + at + (uint32_t)i * 4u);
+    }
+    issue(c->partial[0], c->stage + c->a_offset, c->stage + A_BYTES);
 }
 
-HB_DEVICE void stage_release(consumer_ring *c)
+HB_DEVICE void second_chain(consumer *c)
 {
-    if (elect_one()) {
-        mbarrier_arrive(c->ahead.empty + c->behind * 8u);
-    }
+    issue(c->partial[1], c->stage + c->a_offset, c->stage + A_BYTES + CHAIN_BYTES);
+}
+
+/* After the wait that covers a block's second chain: nobody of this warp reads its stage again. */
+HB_DEVICE void release(consumer *c)
+{
+    ring_release_loaded(&c->ahead, c->behind);
     c->behind = c->behind + 1 == c->ahead.stages ? 0 : c->behind + 1;
 }
 
-/* What the accumulators of a warpgroup are; every index is a constant after unrolling. */
-typedef struct accumulators {
-    float *partial[2];
-    float *acc[2];
-} accumulators;
-
-/*
- * The second chain of the block at `stage` is issued, the first promoted under it; `scales` are the
- * block's.  On entry the first chain is in flight, alone.
- */
-HB_DEVICE void second_chain(const accumulators *t, smem_addr stage, uint32_t a_offset,
-                            const block_scales *scales, bool wait_first)
+/* Promotes the second chain of a block; the next block's scales become the current ones. */
+HB_DEVICE void promote_second(consumer *c)
 {
-    if (wait_first) {
-        wgmma_wait(0);
-        issue(t->partial[1], stage + a_offset, stage + A_BYTES + CHAIN_BYTES);
-    } else {
-        issue(t->partial[1], stage + a_offset, stage + A_BYTES + CHAIN_BYTES);
-        wgmma_wait(1);
-    }
-    promote(t->acc[0], t->partial[0], scales, 0);
+    promote(c->acc[1], c->partial[1], &c->now, 1);
+    c->now = c->next;
 }
 
-/* Sums of one tile.  Returns with no chain in flight. */
-HB_DEVICE void sum_tile(const gemm_fp8_params *p, smem_addr stages, uint32_t a_offset,
-                        consumer_ring *c, scale_cursor *scales, const accumulators *t)
+/* Sums of one tile.  Begins and ends with no chain in flight. */
+HB_DEVICE void sum_tile(const gemm_fp8_params *p, consumer *c)
 {
-    block_scales now = scales_next(p, scales), next = now;
-    smem_addr stage = stage_next(c, stages);
     int32_t block = 0;
     int u;
-    issue(t->partial[0], stage + a_offset, stage + A_BYTES);
-    ring_advance(&c->ahead);
+    first_chain(c);
+    c->now = c->next;
     HB_NO_UNROLL
     for (; block + UNROLL_BLOCKS < p->k_blocks; block += UNROLL_BLOCKS) {
         HB_UNROLL
         for (u = 0; u < UNROLL_BLOCKS; u++) {
-            next = scales_next(p, scales);
-            second_chain(t, stage, a_offset, &now, u == 0);
-            stage = stage_next(c, stages);
-            issue(t->partial[0], stage + a_offset, stage + A_BYTES);
-            ring_advance(&c->ahead);
-            wgmma_wait(1); /* the second chain is done: its stage has no reader left */
-            stage_release(c);
-            promote(t->acc[1], t->partial[1], &now, 1);
-            now = next;
+            if (u == 0) {
+                wgmma_wait(0); /* the chain from before the loop's edge: see WAITS */
+                second_chain(c);
+            } else {
+                second_chain(c);
+                wgmma_wait(1);
+            }
+            promote(c->acc[0], c->partial[0], &c->now, 0);
+            first_chain(c);
+            wgmma_wait(1);
+            release(c);
+            promote_second(c);
         }
     }
     HB_NO_UNROLL
     for (; block + 1 < p->k_blocks; block++) {
-        next = scales_next(p, scales);
-        second_chain(t, stage, a_offset, &now, true);
         wgmma_wait(0);
-        stage_release(c);
-        stage = stage_next(c, stages);
-        issue(t->partial[0], stage + a_offset, stage + A_BYTES);
-        ring_advance(&c->ahead);
-        promote(t->acc[1], t->partial[1], &now, 1);
-        now = next;
+        second_chain(c);
+        promote(c->acc[0], c->partial[0], &c->now, 0);
+        wgmma_wait(0);
+        release(c);
+        first_chain(c);
+        promote_second(c);
     }
     /* The last block stands apart: were its issue a branch of the loop, ptxas would see a way out
      * with a chain in flight and put in a wait of its own. */
-    second_chain(t, stage, a_offset, &now, true);
     wgmma_wait(0);
-    stage_release(c);
-    promote(t->acc[1], t->partial[1], &now, 1);
+    second_chain(c);
+    promote(c->acc[0], c->partial[0], &c->now, 0);
+    wgmma_wait(0);
+    release(c);
+    promote_second(c);
 }
 
 /* A warpgroup: its 64 rows of every tile of the block. */
-HB_DEVICE void consume(const gemm_fp8_params *p, smem_addr stages, ring r, uint32_t consumer)
+HB_DEVICE void consume(const gemm_fp8_params *p, smem_addr stages, smem_addr scales, ring r,
+                       uint32_t warpgroup)
 {
     FRAGMENT_F32(partial0, CHAIN_FRAGMENT);
     FRAGMENT_F32(partial1, CHAIN_FRAGMENT);
     FRAGMENT_F32(acc0, CHAIN_FRAGMENT);
     FRAGMENT_F32(acc1, CHAIN_FRAGMENT);
     const uint32_t thread = thread_index() % 128u;
-    const int32_t row_in_tile = (int32_t)(consumer * 64u + thread / 32u * 16u + thread % 32u / 4u);
-    accumulators t;
-    consumer_ring c;
+    const uint32_t row_in_tile = warpgroup * 64u + thread / 32u * 16u + thread % 32u / 4u;
+    consumer c;
     uint32_t index;
     int32_t row, column;
     int i;
-    t.partial[0] = partial0;
-    t.partial[1] = partial1;
-    t.acc[0] = acc0;
-    t.acc[1] = acc1;
     c.ahead = r;
+    c.stages = stages;
+    c.a_offset = warpgroup * (64u * BLOCK_K);
+    c.scales = scales + row_in_tile * 4u;
+    c.b_scales = scales + TILE_M * 4u;
+    c.stage = stages;
     c.behind = 0;
+    c.partial[0] = partial0;
+    c.partial[1] = partial1;
+    c.acc[0] = acc0;
+    c.acc[1] = acc1;
     for (index = block_index(); index < tiles_all(p); index += block_count()) {
         tile_at(p, index, &row, &column);
-        row += row_in_tile;
         HB_UNROLL
         for (i = 0; i < CHAIN_FRAGMENT; i++) {
             acc0[i] = 0.0f;
             acc1[i] = 0.0f;
         }
         if (p->k_blocks > 0) {
-            scale_cursor scales = scales_begin(p, row, column);
-            sum_tile(p, stages, consumer * (64u * BLOCK_K), &c, &scales, &t);
+            sum_tile(p, &c);
         }
+        row += (int32_t)row_in_tile;
         store_bf16(p, acc0, CHAIN_FRAGMENT, row, column);
         store_bf16(p, acc1, CHAIN_FRAGMENT, row, column + GEMM_CHAIN_N);
     }
@@ -335,19 +350,24 @@ HB_DEVICE void consume(const gemm_fp8_params *p, smem_addr stages, ring r, uint3
 KERNEL(GEMM_NAME, gemm_fp8_params, p, GEMM_THREADS)
 {
     const smem_addr stages = smem_base();
-    ring r = ring_at(stages + GEMM_STAGES * STAGE_BYTES, GEMM_STAGES);
+    const smem_addr scales = stages + GEMM_STAGES * STAGE_BYTES;
+    ring r = ring_at(scales + GEMM_STAGES * SCALE_BYTES, GEMM_STAGES);
     const uint32_t warpgroup = warp_index() / 4u;
     if (thread_index() == 0) {
-        ring_init(&r, CONSUMER_WARPS);
+        ring_init(&r, 1 + 32, CONSUMER_WARPS);
     }
     block_sync();
     if (warpgroup == 0) {
         setmaxnreg_dec(PRODUCER_REGISTERS);
-        if (warp_index() == 0 && elect_one()) {
-            produce(p, stages, r);
+        if (warp_index() == 0) {
+            if (elect_one()) {
+                produce(p, stages, r);
+            }
+        } else if (warp_index() == 1) {
+            produce_scales(p, scales, r);
         }
     } else {
         setmaxnreg_inc(CONSUMER_REGISTERS);
-        consume(p, stages, r, warpgroup - 1u);
+        consume(p, stages, scales, r, warpgroup - 1u);
     }
 }

@@ -12,22 +12,24 @@
  *               +-------------+
  *    rows of B  | 64          |            warps 0 .. 3   consumer: accumulate, promote, store D^T
  *    |          +-------------+            warp 4         producer: one thread issues all copies
- *    v
+ *    v                                     warp 5         scales: fetches them, 4 bytes a copy
  *
  * PARAMETERS (define before including)
  *   GEMM_NAME         name of the kernel: that of the instance file and of its row in kernels.def
- *   GEMM_TILE_TOKENS  8, 16, 32 or 64
+ * *   GEMM_TILE_TOKENS  8, 16, 32 or 64
  *   GEMM_STAGES       stages of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
  *
  * SHARED MEMORY, from smem_base()
  *   stage s at s * STAGE_BYTES, for each of its two k blocks in turn:
  *                                  B tile (64, 128) e4m3, 128-byte swizzle              8,192 bytes
  *                                  A tile (TILE_TOKENS, 128) e4m3, 128-byte swizzle
- *   GEMM_STAGES * STAGE_BYTES      barriers of the ring
+ *   GEMM_STAGES * STAGE_BYTES + s * SCALE_BYTES, for each of the two k blocks in turn:
+ *                                  scales of A for the tile's tokens, then of B for its rows
+ *   after them                     barriers of the ring
  *
- * WAITS as in gemm_fp8_pipelined.h: block b + 1 is issued before block b is promoted, into the
- * other of two partial accumulators; a stage is released after the wait that covers its second
- * block.
+ * SCALES and WAITS as in gemm_fp8_pipelined.h: block b + 1 is issued before block b is promoted, into
+ * the other of two partial accumulators; a stage is released when its second block is promoted, since
+ * the promotion loads the scales.
  *
  * RESULT: docs/numerics.md sections 4 to 6, the same bits as every other kernel: which operand is
  * on which side of the tensor core changes nothing, since the product of two scales commutes.
@@ -55,10 +57,12 @@
 #define BLOCK_BYTES (B_BYTES + A_BYTES)
 #define STAGE_BYTES (STAGE_BLOCKS * BLOCK_BYTES)
 #define CONSUMER_WARPS 4
-#define GEMM_THREADS (CONSUMER_WARPS * 32 + 32)
-#define GEMM_SMEM_BYTES (1024 + GEMM_STAGES * STAGE_BYTES + RING_BYTES(GEMM_STAGES))
+#define GEMM_THREADS (CONSUMER_WARPS * 32 + 64)
+#define BLOCK_SCALE_BYTES ((TILE_TOKENS + 4) * 4)
+#define SCALE_BYTES (STAGE_BLOCKS * BLOCK_SCALE_BYTES)
+#define GEMM_SMEM_BYTES                                                                            \
+    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + RING_BYTES(GEMM_STAGES))
 #define FRAGMENT (TILE_TOKENS / 2)
-#define PAIRS (TILE_TOKENS / 8) /* pairs of neighbouring tokens that a thread holds */
 #define UNROLL_BLOCKS 8         /* k blocks a trip of the main loop */
 
 #if GEMM_SMEM_BYTES > 232448
@@ -108,46 +112,37 @@ HB_DEVICE void produce(const gemm_fp8_params *p, smem_addr stages, ring r)
     }
 }
 
-/* The scales that a consumer thread needs, block after block: of its tokens, and of its 64 rows of
- * B, which lie in one block of 128. */
-typedef struct scale_cursor {
-    const float *a;
-    const float *b;
-    int32_t token[PAIRS * 2]; /* elements from `a` to each of the thread's tokens */
-} scale_cursor;
-
-typedef struct block_scales {
-    float token[PAIRS * 2];
-    float rows;
-} block_scales;
-
-HB_DEVICE scale_cursor scales_begin(const gemm_fp8_params *p, int32_t token, int32_t row)
+/* One warp: the scales of every block, as far ahead as the ring is long.  A tile's 64 rows of B lie in
+ * one block of 128. */
+HB_DEVICE void produce_scales(const gemm_fp8_params *p, smem_addr scales, ring r)
 {
-    scale_cursor s;
-    int i;
-    s.a = p->a_scale;
-    s.b = p->b_scale + row / 128 * p->b_scale_stride_n;
-    HB_UNROLL
-    for (i = 0; i < PAIRS * 2; i++) {
-        const int32_t t = token + i / 2 * 8 + i % 2;
-        /* Tokens past the end take the last one's scale; their sums are never stored. */
-        s.token[i] = (int32_t)((t < p->m ? t : p->m - 1) * p->a_scale_stride_m);
+    const int32_t lane = (int32_t)lane_index();
+    uint32_t tile;
+    int32_t block, i, t;
+    for (tile = block_index(); tile < tiles_all(p); tile += block_count()) {
+        const int32_t token = (int32_t)(tile % tiles_tokens(p) * TILE_TOKENS);
+        const int32_t row = (int32_t)(tile / tiles_tokens(p) * TILE_ROWS);
+        const float *a = p->a_scale + token * p->a_scale_stride_m;
+        const float *b = p->b_scale + row / 128 * p->b_scale_stride_n;
+        for (block = 0; block < p->k_blocks; block += STAGE_BLOCKS) {
+            ring_wait_empty(&r);
+            for (i = 0; i < STAGE_BLOCKS && block + i < p->k_blocks; i++) {
+                const smem_addr to =
+                    scales + r.stage * SCALE_BYTES + (uint32_t)i * BLOCK_SCALE_BYTES;
+                /* Tokens past the end have no scale; their sums are never stored. */
+                for (t = lane; t < TILE_TOKENS && token + t < p->m; t += 32) {
+                    cp_async_4(to + (uint32_t)t * 4u, a + t * p->a_scale_stride_m);
+                }
+                if (lane == 0) {
+                    cp_async_4(to + TILE_TOKENS * 4u, b);
+                }
+                a += p->a_scale_stride_k;
+                b += p->b_scale_stride_k;
+            }
+            cp_async_mbarrier_arrive_noinc(r.full + r.stage * 8u);
+            ring_advance(&r);
+        }
     }
-    return s;
-}
-
-HB_DEVICE block_scales scales_next(const gemm_fp8_params *p, scale_cursor *s)
-{
-    block_scales loaded;
-    int i;
-    HB_UNROLL
-    for (i = 0; i < PAIRS * 2; i++) {
-        loaded.token[i] = global_load_f32_nc(s->a + s->token[i]);
-    }
-    loaded.rows = global_load_f32_nc(s->b);
-    s->a += p->a_scale_stride_k;
-    s->b += p->b_scale_stride_k;
-    return loaded;
 }
 
 /* partial (64, TILE_TOKENS) = B (64, 128) * A^T, a chain of four instructions from +0. */
@@ -165,15 +160,22 @@ HB_DEVICE void issue(float *partial, smem_addr block)
     wgmma_commit();
 }
 
-/* acc = fma_rn(partial, scale of A * scale of B, acc): of four elements, 0 and 2 belong to the
- * first token of a pair, 1 and 3 to the second. */
-HB_DEVICE void promote(float *acc, const float *partial, const block_scales *scales)
+/*
+ * acc = fma_rn(partial, scale of A * scale of B, acc): of four elements, 0 and 2 belong to the first
+ * token of a pair, 1 and 3 to the second.  scales: shared address of those of the block; `pair`: byte
+ * offset of the thread's first pair of tokens.
+ */
+HB_DEVICE void promote(float *acc, const float *partial, smem_addr scales, uint32_t pair)
 {
+    const float rows = smem_load_f32(scales + TILE_TOKENS * 4u);
     int i;
     HB_UNROLL
     for (i = 0; i < FRAGMENT; i += 4) {
-        const float first = mul_rn(scales->token[i / 2], scales->rows);
-        const float second = mul_rn(scales->token[i / 2 + 1], scales->rows);
+        uint32_t tokens[2];
+        float first, second;
+        smem_load_u32x2(scales + pair + (uint32_t)i * 8u, tokens);
+        first = mul_rn(f32_of_bits(tokens[0]), rows);
+        second = mul_rn(f32_of_bits(tokens[1]), rows);
         acc[i + 0] = fma_rn(partial[i + 0], first, acc[i + 0]);
         acc[i + 1] = fma_rn(partial[i + 1], second, acc[i + 1]);
         acc[i + 2] = fma_rn(partial[i + 2], first, acc[i + 2]);
@@ -181,89 +183,92 @@ HB_DEVICE void promote(float *acc, const float *partial, const block_scales *sca
     }
 }
 
-/* A consumer's place in the ring: `ahead` is the stage it issues from, `behind` the one it gives
- * back. */
-typedef struct consumer_ring {
+/*
+ * A consumer thread's place: the stage that it issues from (`ahead`), the one that it promotes from
+ * and gives back (`behind`), its accumulators.  Even blocks use partial[0], odd ones partial[1].
+ */
+typedef struct consumer {
     ring ahead;
     smem_addr stages;
-    smem_addr stage; /* that it issues from */
+    smem_addr stage; /* that `ahead` was at when it last moved */
+    smem_addr scales;
+    uint32_t pair;
     uint32_t behind;
-} consumer_ring;
+    float *partial[2];
+    float *acc;
+} consumer;
 
-/* Waits for the next stage and returns its first block. */
-HB_DEVICE smem_addr stage_next(consumer_ring *c)
+/* Waits for the next stage and issues its even block. */
+HB_DEVICE void issue_even(consumer *c)
 {
     c->stage = c->stages + c->ahead.stage * STAGE_BYTES;
     ring_wait_full(&c->ahead);
     ring_advance(&c->ahead);
-    return c->stage;
+    issue(c->partial[0], c->stage);
 }
 
-HB_DEVICE void stage_release(consumer_ring *c)
+HB_DEVICE void issue_odd(consumer *c)
 {
-    if (elect_one()) {
-        mbarrier_arrive(c->ahead.empty + c->behind * 8u);
-    }
+    issue(c->partial[1], c->stage + BLOCK_BYTES);
+}
+
+HB_DEVICE void promote_block(consumer *c, uint32_t odd)
+{
+    promote(c->acc, c->partial[odd],
+            c->scales + c->behind * SCALE_BYTES + odd * BLOCK_SCALE_BYTES, c->pair);
+}
+
+HB_DEVICE void release(consumer *c)
+{
+    ring_release_loaded(&c->ahead, c->behind);
     c->behind = c->behind + 1 == c->ahead.stages ? 0 : c->behind + 1;
 }
 
-/* Sums of one tile.  Even blocks use the first partial accumulator, odd ones the second. */
-HB_DEVICE void sum_tile(const gemm_fp8_params *p, consumer_ring *c, scale_cursor *scales,
-                        float *even, float *odd, float *acc)
+/* Sums of one tile.  Begins and ends with no chain in flight. */
+HB_DEVICE void sum_tile(const gemm_fp8_params *p, consumer *c)
 {
-    block_scales now = scales_next(p, scales), next = now;
     int32_t block = 0;
     int u;
-    issue(even, stage_next(c));
+    issue_even(c);
     HB_NO_UNROLL
     for (; block + UNROLL_BLOCKS < p->k_blocks; block += UNROLL_BLOCKS) {
         HB_UNROLL
         for (u = 0; u < UNROLL_BLOCKS; u += 2) {
-            next = scales_next(p, scales);
             if (u == 0) {
                 wgmma_wait(0); /* the chain from before the loop's edge: see WAITS */
-                issue(odd, c->stage + BLOCK_BYTES);
+                issue_odd(c);
             } else {
-                issue(odd, c->stage + BLOCK_BYTES);
+                issue_odd(c);
                 wgmma_wait(1);
             }
-            promote(acc, even, &now);
-            now = next;
-            next = scales_next(p, scales);
-            issue(even, stage_next(c));
+            promote_block(c, 0);
+            issue_even(c);
             wgmma_wait(1);
-            stage_release(c);
-            promote(acc, odd, &now);
-            now = next;
+            promote_block(c, 1);
+            release(c);
         }
     }
     HB_NO_UNROLL
     for (; block + 2 < p->k_blocks; block += 2) {
-        next = scales_next(p, scales);
         wgmma_wait(0);
-        issue(odd, c->stage + BLOCK_BYTES);
-        promote(acc, even, &now);
-        now = next;
-        next = scales_next(p, scales);
+        issue_odd(c);
+        promote_block(c, 0);
         wgmma_wait(0);
-        stage_release(c);
-        issue(even, stage_next(c));
-        promote(acc, odd, &now);
-        now = next;
+        issue_even(c);
+        promote_block(c, 1);
+        release(c);
     }
+    /* The last one or two blocks. */
+    wgmma_wait(0);
     if (block + 1 < p->k_blocks) {
-        next = scales_next(p, scales);
+        issue_odd(c);
+        promote_block(c, 0);
         wgmma_wait(0);
-        issue(odd, c->stage + BLOCK_BYTES);
-        promote(acc, even, &now);
-        wgmma_wait(0);
-        stage_release(c);
-        promote(acc, odd, &next);
+        promote_block(c, 1);
     } else {
-        wgmma_wait(0);
-        stage_release(c);
-        promote(acc, even, &now);
+        promote_block(c, 0);
     }
+    release(c);
 }
 
 /* D[token, column]: the accumulators are its transpose. */
@@ -274,7 +279,7 @@ HB_DEVICE void store_one(const gemm_fp8_params *p, int32_t token, int32_t column
     }
 }
 
-HB_DEVICE void consume(const gemm_fp8_params *p, smem_addr stages, ring r)
+HB_DEVICE void consume(const gemm_fp8_params *p, smem_addr stages, smem_addr scales, ring r)
 {
     FRAGMENT_F32(even, FRAGMENT);
     FRAGMENT_F32(odd, FRAGMENT);
@@ -282,24 +287,27 @@ HB_DEVICE void consume(const gemm_fp8_params *p, smem_addr stages, ring r)
     const uint32_t thread = thread_index();
     const int32_t row_in_tile = (int32_t)(thread / 32u * 16u + thread % 32u / 4u);
     const int32_t token_in_tile = (int32_t)(thread % 4u * 2u);
-    consumer_ring c;
+    consumer c;
     uint32_t tile;
     int i;
     c.ahead = r;
     c.stages = stages;
     c.stage = stages;
+    c.scales = scales;
+    c.pair = thread % 4u * 8u;
     c.behind = 0;
+    c.partial[0] = even;
+    c.partial[1] = odd;
+    c.acc = acc;
     for (tile = block_index(); tile < tiles_all(p); tile += block_count()) {
         const int32_t token = (int32_t)(tile % tiles_tokens(p) * TILE_TOKENS) + token_in_tile;
-        const int32_t row = (int32_t)(tile / tiles_tokens(p) * TILE_ROWS);
-        const int32_t column = row + row_in_tile;
+        const int32_t column = (int32_t)(tile / tiles_tokens(p) * TILE_ROWS) + row_in_tile;
         HB_UNROLL
         for (i = 0; i < FRAGMENT; i++) {
             acc[i] = 0.0f;
         }
         if (p->k_blocks > 0) {
-            scale_cursor scales = scales_begin(p, token, row);
-            sum_tile(p, &c, &scales, even, odd, acc);
+            sum_tile(p, &c);
         }
         HB_UNROLL
         for (i = 0; i < FRAGMENT; i += 4) {
@@ -314,16 +322,19 @@ HB_DEVICE void consume(const gemm_fp8_params *p, smem_addr stages, ring r)
 KERNEL(GEMM_NAME, gemm_fp8_params, p, GEMM_THREADS)
 {
     const smem_addr stages = smem_base();
-    ring r = ring_at(stages + GEMM_STAGES * STAGE_BYTES, GEMM_STAGES);
+    const smem_addr scales = stages + GEMM_STAGES * STAGE_BYTES;
+    ring r = ring_at(scales + GEMM_STAGES * SCALE_BYTES, GEMM_STAGES);
     if (thread_index() == 0) {
-        ring_init(&r, CONSUMER_WARPS);
+        ring_init(&r, 1 + 32, CONSUMER_WARPS);
     }
     block_sync();
     if (warp_index() == CONSUMER_WARPS) {
         if (elect_one()) {
             produce(p, stages, r);
         }
+    } else if (warp_index() == CONSUMER_WARPS + 1) {
+        produce_scales(p, scales, r);
     } else {
-        consume(p, stages, r);
+        consume(p, stages, scales, r);
     }
 }

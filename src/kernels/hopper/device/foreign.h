@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instructions that halfbyte's own kernels do without, for kernels of others that are to be
- * checked: copies of the older asynchronous kind, and tensor maps edited on the device.
+ * Copies of the older asynchronous kind (halfbyte's kernels fetch scales by them: they take any
+ * address), and what only kernels of others do: tensor maps edited on the device.
  */
 #ifndef HALFBYTE_KERNELS_HOPPER_DEVICE_FOREIGN_H
 #define HALFBYTE_KERNELS_HOPPER_DEVICE_FOREIGN_H
+
+/* 4 bytes to shared memory, 4-byte aligned, in this thread's current cp.async group.  An ordinary
+ * access to the memory model: no proxy fence stands between it and ordinary loads and stores. */
+HB_DEVICE void cp_async_4(smem_addr dst, const void *src)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(dst), "l"(src) : "memory");
+}
 
 /* 16 bytes to shared memory, in this thread's current cp.async group.  9.7.9.25.3.1 cp.async */
 HB_DEVICE void cp_async_16(smem_addr dst, const void *src)

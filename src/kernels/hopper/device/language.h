@@ -12,11 +12,14 @@
 /*
  * KERNEL(name, params_type, p, threads) { body }   with p of type const params_type *.
  * One block of `threads` threads an SM; parameters, tensor maps among them, travel by value.
+ * KERNEL_SHARING: with so few registers that `blocks` blocks fit on an SM.
  */
-#define KERNEL(name, params_type, p, threads) HB_KERNEL_(name, params_type, p, threads)
-#define HB_KERNEL_(name, params_type, p, threads)                                                  \
+#define KERNEL(name, params_type, p, threads) HB_KERNEL_(name, params_type, p, threads, 1)
+#define KERNEL_SHARING(name, params_type, p, threads, blocks)                                      \
+    HB_KERNEL_(name, params_type, p, threads, blocks)
+#define HB_KERNEL_(name, params_type, p, threads, blocks)                                          \
     static __device__ __forceinline__ void name##_body(const params_type *p);                      \
-    extern "C" __global__ void __launch_bounds__(threads, 1)                                       \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
         name(const __grid_constant__ params_type kernel_params)                                    \
     {                                                                                              \
         name##_body(&kernel_params);                                                               \

@@ -12,6 +12,7 @@
 /* The emulator starts every thread in `name` with a pointer to the launch's copy of the parameters.
  * */
 #define KERNEL(name, params_type, p, threads) HB_KERNEL_(name, params_type, p)
+#define KERNEL_SHARING(name, params_type, p, threads, blocks) HB_KERNEL_(name, params_type, p)
 #define HB_KERNEL_(name, params_type, p)                                                           \
     static void name##_body(const params_type *p);                                                 \
     void name(const void *kernel_params);                                                          \
