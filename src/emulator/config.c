@@ -3,11 +3,11 @@
  * Configurations and their text form.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "emulator/api.h"
+#include "emulator/text.h"
 
 static const char *const policies[EMU_POLICY_COUNT] = {
     [EMU_EARLIEST] = "earliest", [EMU_LATEST] = "latest",    [EMU_LIFO] = "lifo",
@@ -45,75 +45,33 @@ const char *emu_mutation_name(emu_mutation mutation)
     return (unsigned)mutation < EMU_MUTATION_COUNT ? mutations[mutation] : "?";
 }
 
-typedef struct text_writer {
-    char *text;
-    size_t bytes, length;
-} text_writer;
-
-__attribute__((format(printf, 2, 3))) static void append(text_writer *to, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = vsnprintf(to->text + to->length, to->bytes - to->length, format, arguments);
-    va_end(arguments);
-    if (length > 0) {
-        to->length += (size_t)length;
-    }
-    if (to->length >= to->bytes) {
-        to->length = to->bytes - 1;
-    }
-}
-
 void emu_config_format(const emu_config *config, char *text, size_t text_bytes)
 {
     text_writer to = {text, text_bytes, 0};
-    append(&to, "policy=%s,order=%s", emu_policy_name(config->policy),
-           emu_order_name(config->order));
+    text_append(&to, "policy=%s,order=%s", emu_policy_name(config->policy),
+                emu_order_name(config->order));
     if (config->seed != 0) {
-        append(&to, ",seed=%" PRIu64, config->seed);
+        text_append(&to, ",seed=%" PRIu64, config->seed);
     }
     if (config->poison != 0xff) {
-        append(&to, ",poison=%02x", config->poison);
+        text_append(&to, ",poison=%02x", config->poison);
     }
     if (config->order == EMU_STARVE_WARP) {
-        append(&to, ",warp=%d", config->starved_warp);
+        text_append(&to, ",warp=%d", config->starved_warp);
     }
     if (config->delay_file != NULL) {
-        append(&to, ",delay=%s:%d", config->delay_file, config->delay_line);
+        text_append(&to, ",delay=%s:%d", config->delay_file, config->delay_line);
     }
     if (config->mutate_file != NULL) {
-        append(&to, ",mutate=%s:%d:%s:%s", config->mutate_file, config->mutate_line,
-               config->mutate_instruction != NULL ? config->mutate_instruction : "",
-               emu_mutation_name(config->mutation));
+        text_append(&to, ",mutate=%s:%d:%s:%s", config->mutate_file, config->mutate_line,
+                    config->mutate_instruction != NULL ? config->mutate_instruction : "",
+                    emu_mutation_name(config->mutation));
     }
-    append(&to, "%s%s%s", config->relaxed ? ",relaxed" : "", config->no_clocks ? ",no-clocks" : "",
-           config->no_guards ? ",no-guards" : "");
+    text_append(&to, "%s%s%s", config->relaxed ? ",relaxed" : "",
+                config->no_clocks ? ",no-clocks" : "", config->no_guards ? ",no-guards" : "");
     if (config->max_steps != 0) {
-        append(&to, ",steps=%" PRIu64, config->max_steps);
+        text_append(&to, ",steps=%" PRIu64, config->max_steps);
     }
-}
-
-/* A copy that lives as long as the process; equal texts share one. */
-static const char *keep(const char *text)
-{
-    typedef struct kept {
-        struct kept *next;
-        char text[];
-    } kept;
-    static kept *all;
-    for (const kept *one = all; one != NULL; one = one->next) {
-        if (strcmp(one->text, text) == 0) {
-            return one->text;
-        }
-    }
-    kept *made = malloc(sizeof *made + strlen(text) + 1);
-    if (made == NULL) {
-        return NULL;
-    }
-    strcpy(made->text, text);
-    made->next = all;
-    all = made;
-    return made->text;
 }
 
 static int index_of(const char *const *names, int count, const char *name)
@@ -146,7 +104,7 @@ static bool parse_place(char *text, const char **file, int *line)
     }
     *colon = '\0';
     *line = (int)number;
-    *file = keep(text);
+    *file = text_keep(text);
     return *file != NULL;
 }
 
@@ -164,7 +122,7 @@ static bool parse_mutant(emu_config *config, char *text)
     }
     *instruction++ = '\0';
     config->mutation = (emu_mutation)mutation;
-    config->mutate_instruction = *instruction == '\0' ? NULL : keep(instruction);
+    config->mutate_instruction = *instruction == '\0' ? NULL : text_keep(instruction);
     return parse_place(text, &config->mutate_file, &config->mutate_line);
 }
 

@@ -2,6 +2,7 @@
 #include "emulator/copy.h"
 
 #include "emulator/buffers.h"
+#include "emulator/stored.h"
 
 static void outside_report(const thread *self, const emu_site *site, const void *address,
                            size_t bytes, bool write)
@@ -112,8 +113,11 @@ bool box_allowed(const thread *self, const emu_site *site, const tensor_shape *s
     for (uint32_t row = 0; row < box_rows(shape); row++) {
         const box_row part = box_row_at(shape, at, row);
         if (part.count != 0) {
-            allowed &=
-                global_allowed(self, site, (const void *)(uintptr_t)part.source, part.count, write);
+            const void *from = (const void *)(uintptr_t)part.source;
+            allowed &= global_allowed(self, site, from, part.count, write);
+            if (!write) {
+                stores_check_read(self, site, from, part.count);
+            }
         }
     }
     return allowed;

@@ -38,7 +38,4 @@ void cp_async_at_exit(thread *self);
 void bulk_free(thread *self);
 void cp_async_free(thread *self);
 
-/* Reads of global memory that a bulk store of this block may still be writing. */
-void stores_check_read(const thread *self, const emu_site *site, const void *address, size_t bytes);
-
 #endif

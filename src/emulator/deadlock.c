@@ -2,30 +2,10 @@
 /*
  * Nobody can run: who waits for what.
  */
-#include <stdarg.h>
-
 #include "emulator/emu_mbarrier.h"
 #include "emulator/emu_wgmma.h"
 #include "emulator/schedule.h"
-
-typedef struct sentence {
-    char *text;
-    size_t bytes, length;
-} sentence;
-
-__attribute__((format(printf, 2, 3))) static void say(sentence *to, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = vsnprintf(to->text + to->length, to->bytes - to->length, format, arguments);
-    va_end(arguments);
-    if (length > 0) {
-        to->length += (size_t)length;
-    }
-    if (to->length >= to->bytes) {
-        to->length = to->bytes - 1;
-    }
-}
+#include "emulator/text.h"
 
 static const char *class_of(wait_kind kind)
 {
@@ -48,20 +28,20 @@ static bool same_wait(const thread *a, const thread *b)
 }
 
 /* "threads 0-31, 64": those of the block that wait like this one. */
-static void say_threads(sentence *to, const thread *like)
+static void say_threads(text_writer *to, const thread *like)
 {
     const block *owner = like->block;
     bool first = true;
-    say(to, "deadlock: thread%s ", "s");
+    text_append(to, "deadlock: threads ");
     for (uint32_t i = 0; i < owner->thread_count; i++) {
         uint32_t end = i;
         while (end < owner->thread_count && same_wait(like, &owner->threads[end])) {
             end++;
         }
         if (end > i) {
-            say(to, "%s%u", first ? "" : ", ", i);
+            text_append(to, "%s%u", first ? "" : ", ", i);
             if (end > i + 1) {
-                say(to, "-%u", end - 1);
+                text_append(to, "-%u", end - 1);
             }
             first = false;
             i = end;
@@ -69,42 +49,46 @@ static void say_threads(sentence *to, const thread *like)
     }
 }
 
-static void say_object(sentence *to, const thread *self)
+static void say_object(text_writer *to, const thread *self)
 {
     const mbarrier *b = self->wait_object;
     const named_barrier *named = self->wait_object;
     const cluster *c = self->wait_object;
     switch (self->wait) {
     case WAIT_MBARRIER:
-        say(to,
+        text_append(
+            to,
             " wait for parity %u of the mbarrier at 0x%x in phase %u: %u of %u arrivals missing, "
             "transaction count %lld",
             (unsigned)self->wait_value, b->address, b->phase - b->first_phase, b->pending, b->count,
             (long long)b->tx);
         break;
     case WAIT_NAMED:
-        say(to, " wait at barrier %u: %u of %u threads have come", named->id, named->arrived,
-            named->expected);
+        text_append(to, " wait at barrier %u: %u of %u threads have come", named->id,
+                    named->arrived, named->expected);
         break;
     case WAIT_CLUSTER:
-        say(to, " wait at the cluster barrier: %u of %u threads have come", c->arrived, c->live);
+        text_append(to, " wait at the cluster barrier: %u of %u threads have come", c->arrived,
+                    c->live);
         break;
     case WAIT_REGISTERS:
-        say(to,
+        text_append(
+            to,
             " wait for %u registers a thread (now %u): the warp needs %lld more, the pool has %lld",
             (unsigned)self->wait_value, self->warp->registers,
             (long long)((int64_t)self->wait_value - self->warp->registers) * LANES,
             (long long)self->block->free_registers);
         break;
     case WAIT_WARP:
-        say(to, " wait for the other lanes of warp %u (here: 0x%08x)", self->warp->in_block,
-            self->warp->present);
+        text_append(to, " wait for the other lanes of warp %u (here: 0x%08x)", self->warp->in_block,
+                    self->warp->present);
         break;
-    case WAIT_GRID: say(to, " wait for the end of the preceding grid"); break;
+    case WAIT_GRID: text_append(to, " wait for the end of the preceding grid"); break;
     case WAIT_LAUNCH:
-        say(to, " cannot start: the preceding grid has neither ended nor launched its dependents");
+        text_append(
+            to, " cannot start: the preceding grid has neither ended nor launched its dependents");
         break;
-    default: say(to, " wait"); break;
+    default: text_append(to, " wait"); break;
     }
 }
 
@@ -131,7 +115,7 @@ void deadlock_report(void)
                                  other_place(self),    self->block->index, self->in_block};
         char *message = report_count(the_machine.report, &key);
         if (message != NULL) {
-            sentence to = {message, sizeof((emu_finding *)0)->message, 0};
+            text_writer to = {message, sizeof((emu_finding *)0)->message, 0};
             say_threads(&to, self);
             say_object(&to, self);
         }

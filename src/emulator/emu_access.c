@@ -7,6 +7,7 @@
 #include "emulator/copy.h"
 #include "emulator/emu_mbarrier.h"
 #include "emulator/emu_warp.h"
+#include "emulator/stored.h"
 
 smem_addr emu_smem_base(void)
 {
@@ -133,9 +134,7 @@ void emu_global_load(const void *address, void *value, uint32_t bytes, bool read
     if ((uintptr_t)address % bytes != 0) {
         hazard(self, "memory", site, NULL, "load of %u bytes at %p: misaligned", bytes, address);
     } else if (global_allowed(self, site, address, bytes, false)) {
-        if (the_machine.pending > 0) {
-            stores_check_read(self, site, address, bytes);
-        }
+        stores_check_read(self, site, address, bytes);
         memcpy(loaded, address, bytes);
     }
     the_machine.copying = site;

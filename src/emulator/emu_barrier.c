@@ -46,7 +46,7 @@ static void check_aligned(const thread *self, const emu_site *site)
 {
     for (int lane = 0; lane < LANES; lane++) {
         const thread *other = &self->warp->threads[lane];
-        if (other->wait == WAIT_NAMED && other->site->id != site->id &&
+        if (other->wait == WAIT_NAMED && other->wait_on != NULL && other->site->id != site->id &&
             other->wait_object == &self->block->named[0]) {
             hazard(self, "k", site, other->site,
                    "lanes of warp %u execute block_sync at different places", self->warp->in_block);

@@ -9,6 +9,7 @@
 #include "emulator/edited_map.h"
 #include "emulator/emu_mbarrier.h"
 #include "emulator/operation.h"
+#include "emulator/stored.h"
 
 /* The shared memory that a box takes, in pieces: rows, or all of it if rows touch. */
 typedef struct extent {

@@ -10,6 +10,7 @@
 #include "emulator/emu_mbarrier.h"
 #include "emulator/operation.h"
 #include "emulator/schedule.h"
+#include "emulator/stored.h"
 #include "model/arith.h"
 
 /* Bulk groups of one thread, numbered from 1. */
@@ -191,6 +192,7 @@ static void issue(thread *self, const emu_site *site, const store_operation *sto
                          true};
     shadow_read(self->block, store->address, footprint, &by);
     tensormap_use(self, site, store->map, by.self);
+    stores_keep(self, site, store, groups->done_agent, issued->store.group);
     *(groups->last != NULL ? &groups->last->store.next_of_thread : &groups->first) = issued;
     groups->last = issued;
     operation_issue(issued);
@@ -293,34 +295,5 @@ void bulk_at_exit(thread *self)
     } else if (groups != NULL && groups->waited_read < groups->committed) {
         hazard(self, "g", groups->last_site, NULL,
                "the thread returns before it has waited for the reads of its bulk stores");
-    }
-}
-
-/* Rows of a store's destination against [address, address + bytes). */
-static bool writes_to(const store_operation *store, uintptr_t address, size_t bytes)
-{
-    tensor_shape shape;
-    if (store->map == NULL) {
-        const uintptr_t start = (uintptr_t)store->target;
-        return address < start + store->bytes && start < address + bytes;
-    }
-    for (uint32_t row = 0; tensor_map_decode(store->map, &shape) && row < box_rows(&shape); row++) {
-        const box_row part = box_row_at(&shape, store->at, row);
-        if (part.count != 0 && address < part.source + part.count &&
-            part.source < address + bytes) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void stores_check_read(const thread *self, const emu_site *site, const void *address, size_t bytes)
-{
-    for (const operation *one = the_machine.first; one != NULL; one = one->next) {
-        if (one->kind == &store_kind && writes_to(&one->store, (uintptr_t)address, bytes)) {
-            hazard(self, "g", site, one->site,
-                   "reads global memory that a bulk store of thread %u is still writing",
-                   one->issuer->in_block);
-        }
     }
 }

@@ -12,6 +12,7 @@
 #include "emulator/emu_wgmma.h"
 #include "emulator/operation.h"
 #include "emulator/schedule.h"
+#include "emulator/stored.h"
 #include "model/fp_env.h"
 
 enum {
@@ -22,11 +23,25 @@ enum {
     AGENTS_MAX = 1 << 16,
 };
 
-/* What one run holds besides the machine. */
-typedef struct run_memory {
+/*
+ * The parts of a machine, kept for the next run of the same shape: mapping them anew costs more
+ * than a small kernel's run.
+ */
+static struct parts {
+    emu_launch launches[2]; /* that they were made for */
+    size_t launch_count;
+    thread *threads;
+    warp *warps;
+    block *blocks;
+    cluster *clusters;
+    uint64_t *ready;
+    agent_info *agents;
+    clock_table clocks;
     void *stacks;
-    void *params[2];
-} run_memory;
+    uint32_t thread_count, warp_count, block_count, cluster_count;
+} parts;
+
+static void *params_of[2]; /* of the run's launches: copies */
 
 static bool launch_valid(const emu_launch *launch)
 {
@@ -53,91 +68,169 @@ static uint32_t live_blocks(size_t launch_count, const emu_launch *launch)
     return launch_count == 1 ? launch->cluster : launch->blocks;
 }
 
-static void count_parts(machine *m)
+static bool same_shape(const emu_launch *launches, size_t count)
 {
-    for (size_t i = 0; i < m->launch_count; i++) {
-        const emu_launch *launch = &m->launches[i];
-        const uint32_t blocks = live_blocks(m->launch_count, launch);
-        m->block_count += blocks;
-        m->cluster_count += blocks / launch->cluster;
-        m->thread_count += blocks * launch->threads;
+    bool same = parts.launch_count == count;
+    for (size_t i = 0; i < count && same; i++) {
+        const emu_launch *had = &parts.launches[i], *wanted = &launches[i];
+        same = had->threads == wanted->threads && had->smem_bytes == wanted->smem_bytes &&
+               had->cluster == wanted->cluster &&
+               live_blocks(count, had) == live_blocks(count, wanted);
     }
-    m->warp_count = m->thread_count / LANES;
-    m->ready_words = (m->thread_count + 63) / 64;
+    return same;
+}
+
+static void parts_free(void)
+{
+    for (uint32_t b = 0; parts.blocks != NULL && b < parts.block_count; b++) {
+        free(parts.blocks[b].smem);
+        free(parts.blocks[b].barrier_at);
+        shadow_destroy(&parts.blocks[b].shadow);
+    }
+    fiber_stacks_destroy(parts.stacks, parts.thread_count, STACK_BYTES);
+    clock_table_destroy(&parts.clocks);
+    free(parts.agents);
+    free(parts.threads);
+    free(parts.warps);
+    free(parts.blocks);
+    free(parts.clusters);
+    free(parts.ready);
+    memset(&parts, 0, sizeof parts);
 }
 
 /* Agents: threads, warps, the grid before; then barriers and the threads' copies, as they come. */
-static bool allocate_clocks(machine *m)
+static bool make_clocks(void)
 {
-    uint64_t agents = 1 + 4 * (uint64_t)m->thread_count + m->warp_count + 256 * m->block_count;
+    uint64_t agents =
+        1 + 4 * (uint64_t)parts.thread_count + parts.warp_count + 256 * (uint64_t)parts.block_count;
     agents = agents > AGENTS_MAX ? AGENTS_MAX : agents;
-    const uint64_t vectors = 2 * (uint64_t)m->thread_count + 2 * (uint64_t)m->warp_count +
-                             (uint64_t)m->block_count * 1200 + 4096;
-    m->agents = calloc(agents + CLOCK_LANES, sizeof *m->agents);
-    return m->agents != NULL && clock_table_create(&m->clocks, (uint32_t)vectors, (uint32_t)agents);
+    const uint64_t vectors = 2 * (uint64_t)parts.thread_count + 2 * (uint64_t)parts.warp_count +
+                             (uint64_t)parts.block_count * 1200 + 4096;
+    parts.agents = calloc(agents + CLOCK_LANES, sizeof *parts.agents);
+    return parts.agents != NULL &&
+           clock_table_create(&parts.clocks, (uint32_t)vectors, (uint32_t)agents);
 }
 
-static bool allocate(machine *m, run_memory *own)
+/* One block's own memory, and its place among the parts. */
+static bool make_block(block *made, const emu_launch *launch, uint32_t thread_at)
 {
-    count_parts(m);
-    m->threads = calloc(m->thread_count, sizeof *m->threads);
-    m->warps = calloc(m->warp_count, sizeof *m->warps);
-    m->blocks = calloc(m->block_count, sizeof *m->blocks);
-    m->clusters = calloc(m->cluster_count, sizeof *m->clusters);
-    m->ready = calloc(m->ready_words, sizeof *m->ready);
-    own->stacks = fiber_stacks_create(m->thread_count, STACK_BYTES);
-    if (m->threads == NULL || m->warps == NULL || m->blocks == NULL || m->clusters == NULL ||
-        m->ready == NULL || own->stacks == NULL || !allocate_clocks(m) ||
-        !fragments_begin(m->thread_count)) {
-        return false;
-    }
-    for (size_t i = 0; i < m->launch_count; i++) {
-        const size_t bytes = (m->launches[i].params_bytes + 64) / 64 * 64;
-        own->params[i] = aligned_alloc(64, bytes);
-        if (own->params[i] == NULL) {
-            return false;
-        }
-        memset(own->params[i], 0, bytes);
-        if (m->launches[i].params_bytes > 0) {
-            memcpy(own->params[i], m->launches[i].params, m->launches[i].params_bytes);
-        }
-    }
-    return m->launch_count == 1 || memory_watch(m->memory);
+    made->threads = &parts.threads[thread_at];
+    made->warps = &parts.warps[thread_at / LANES];
+    made->thread_count = launch->threads;
+    made->warp_count = launch->threads / LANES;
+    made->smem_end = SMEM_START + launch->smem_bytes;
+    made->smem = malloc(made->smem_end + 16);
+    made->barrier_at = calloc(made->smem_end / 8 + 2, sizeof *made->barrier_at);
+    return made->smem != NULL && made->barrier_at != NULL &&
+           shadow_create(&made->shadow, made->smem_end + 16);
 }
 
-/* Fixes the parts' places in each other, once for all clusters; blocks of both launches in order.
- */
-static bool connect(machine *m)
+/* Blocks of both launches in order. */
+static bool make_blocks(void)
 {
     uint32_t block_at = 0, thread_at = 0, cluster_at = 0;
-    for (size_t i = 0; i < m->launch_count; i++) {
-        const emu_launch *launch = &m->launches[i];
-        const uint32_t blocks = live_blocks(m->launch_count, launch);
+    for (size_t i = 0; i < parts.launch_count; i++) {
+        const emu_launch *launch = &parts.launches[i];
+        const uint32_t blocks = live_blocks(parts.launch_count, launch);
         for (uint32_t b = 0; b < blocks; b++, block_at++) {
-            block *made = &m->blocks[block_at];
+            block *made = &parts.blocks[block_at];
             if (b % launch->cluster == 0) {
-                m->clusters[cluster_at].blocks = made;
-                m->clusters[cluster_at++].block_count = launch->cluster;
+                parts.clusters[cluster_at].blocks = made;
+                parts.clusters[cluster_at++].block_count = launch->cluster;
             }
             made->grid = (uint32_t)i;
-            made->launch = launch;
             made->rank = b % launch->cluster;
-            made->cluster = &m->clusters[cluster_at - 1];
-            made->threads = &m->threads[thread_at];
-            made->warps = &m->warps[thread_at / LANES];
-            made->thread_count = launch->threads;
-            made->warp_count = launch->threads / LANES;
-            made->smem_end = SMEM_START + launch->smem_bytes;
-            made->smem = malloc(made->smem_end + 16);
-            made->barrier_at = calloc(made->smem_end / 8 + 2, sizeof *made->barrier_at);
-            if (made->smem == NULL || made->barrier_at == NULL ||
-                !shadow_create(&made->shadow, made->smem_end + 16)) {
+            made->cluster = &parts.clusters[cluster_at - 1];
+            if (!make_block(made, launch, thread_at)) {
                 return false;
             }
             thread_at += launch->threads;
         }
     }
     return true;
+}
+
+static bool parts_make(const emu_launch *launches, size_t count)
+{
+    parts.launch_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t blocks = live_blocks(count, &launches[i]);
+        parts.launches[i] = launches[i];
+        parts.block_count += blocks;
+        parts.cluster_count += blocks / launches[i].cluster;
+        parts.thread_count += blocks * launches[i].threads;
+    }
+    parts.warp_count = parts.thread_count / LANES;
+    parts.threads = calloc(parts.thread_count, sizeof *parts.threads);
+    parts.warps = calloc(parts.warp_count, sizeof *parts.warps);
+    parts.blocks = calloc(parts.block_count, sizeof *parts.blocks);
+    parts.clusters = calloc(parts.cluster_count, sizeof *parts.clusters);
+    parts.ready = calloc((parts.thread_count + 63) / 64, sizeof *parts.ready);
+    parts.stacks = fiber_stacks_create(parts.thread_count, STACK_BYTES);
+    return parts.threads != NULL && parts.warps != NULL && parts.blocks != NULL &&
+           parts.clusters != NULL && parts.ready != NULL && parts.stacks != NULL && make_clocks() &&
+           make_blocks();
+}
+
+static bool copy_params(const emu_launch *launches, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const size_t bytes = (launches[i].params_bytes + 64) / 64 * 64;
+        params_of[i] = aligned_alloc(64, bytes);
+        if (params_of[i] == NULL) {
+            return false;
+        }
+        memset(params_of[i], 0, bytes);
+        if (launches[i].params_bytes > 0) {
+            memcpy(params_of[i], launches[i].params, launches[i].params_bytes);
+        }
+    }
+    return true;
+}
+
+/* Gives the machine its parts; false if memory is out. */
+static bool assemble(machine *m)
+{
+    if (!same_shape(m->launches, m->launch_count)) {
+        parts_free();
+        if (!parts_make(m->launches, m->launch_count)) {
+            parts_free();
+            return false;
+        }
+    }
+    m->threads = parts.threads;
+    m->warps = parts.warps;
+    m->blocks = parts.blocks;
+    m->clusters = parts.clusters;
+    m->ready = parts.ready;
+    m->agents = parts.agents;
+    m->clocks = parts.clocks;
+    m->thread_count = parts.thread_count;
+    m->warp_count = parts.warp_count;
+    m->block_count = parts.block_count;
+    m->cluster_count = parts.cluster_count;
+    m->ready_words = (m->thread_count + 63) / 64;
+    for (uint32_t b = 0; b < m->block_count; b++) {
+        m->blocks[b].launch = &m->launches[m->blocks[b].grid];
+    }
+    return copy_params(m->launches, m->launch_count) && fragments_begin(m->thread_count) &&
+           (m->launch_count == 1 || memory_watch(m->memory));
+}
+
+/* The machine's parts stay. */
+static void take_apart(machine *m)
+{
+    parts.clocks = m->clocks;
+    while (m->free_operations != NULL) {
+        operation *one = m->free_operations;
+        m->free_operations = one->next;
+        free(one);
+    }
+    memory_unwatch(m->memory);
+    for (int i = 0; i < 2; i++) {
+        free(params_of[i]);
+        params_of[i] = NULL;
+    }
 }
 
 static void block_exit(block *owner)
@@ -168,8 +261,6 @@ static void thread_exit(thread *self)
     thread_finish(self);
 }
 
-static const void *params_of[2];
-
 static void thread_main(void *argument)
 {
     thread *self = argument;
@@ -184,7 +275,7 @@ static void thread_main(void *argument)
     thread_exit(self);
 }
 
-static void thread_begin(machine *m, run_memory *own, block *owner, uint32_t in_block)
+static void thread_begin(machine *m, block *owner, uint32_t in_block)
 {
     thread *self = &owner->threads[in_block];
     const uint32_t index = (uint32_t)(self - m->threads);
@@ -197,7 +288,7 @@ static void thread_begin(machine *m, run_memory *own, block *owner, uint32_t in_
     self->vc = machine_clock();
     self->f = machine_clock();
     agent_new(AGENT_THREAD, self);
-    fiber_prepare(&self->fiber, own->stacks, index, STACK_BYTES, thread_main, self);
+    fiber_prepare(&self->fiber, parts.stacks, index, STACK_BYTES, thread_main, self);
     thread_make_ready(self);
 }
 
@@ -225,7 +316,7 @@ static void block_begin(machine *m, block *owner, uint32_t index)
 }
 
 /* Every part as at the start of a cluster; first: block index of its first block. */
-static void begin(machine *m, run_memory *own, uint32_t first)
+static void begin(machine *m, uint32_t first)
 {
     clock_table_reset(&m->clocks);
     m->spare_count = 0;
@@ -241,7 +332,7 @@ static void begin(machine *m, run_memory *own, uint32_t first)
         block_begin(m, owner, index++);
         m->grid_live[owner->grid] += owner->thread_count;
         for (uint32_t t = 0; t < owner->thread_count; t++) {
-            thread_begin(m, own, owner, t);
+            thread_begin(m, owner, t);
         }
     }
     for (uint32_t t = 0; t < m->thread_count; t++) {
@@ -287,38 +378,14 @@ static void end(machine *m)
     memset(m->ready, 0, m->ready_words * sizeof *m->ready);
     fragments_forget();
     tensormaps_forget();
+    stores_forget();
 }
 
-static void release(machine *m, run_memory *own)
-{
-    for (uint32_t b = 0; m->blocks != NULL && b < m->block_count; b++) {
-        free(m->blocks[b].smem);
-        free(m->blocks[b].barrier_at);
-        shadow_destroy(&m->blocks[b].shadow);
-    }
-    while (m->free_operations != NULL) {
-        operation *one = m->free_operations;
-        m->free_operations = one->next;
-        free(one);
-    }
-    fiber_stacks_destroy(own->stacks, m->thread_count, STACK_BYTES);
-    clock_table_destroy(&m->clocks);
-    memory_unwatch(m->memory);
-    free(m->agents);
-    free(m->threads);
-    free(m->warps);
-    free(m->blocks);
-    free(m->clusters);
-    free(m->ready);
-    free(own->params[0]);
-    free(own->params[1]);
-}
-
-static void run_clusters(machine *m, run_memory *own)
+static void run_clusters(machine *m)
 {
     const uint32_t step = m->launch_count == 1 ? m->launches[0].cluster : m->launches[0].blocks;
     for (uint32_t first = 0; first < m->launches[0].blocks && !m->stopped; first += step) {
-        begin(m, own, first);
+        begin(m, first);
         schedule_run();
         end(m);
     }
@@ -331,7 +398,6 @@ emu_status emu_run(const emu_config *config, emu_memory *memory, const emu_launc
         return EMU_BAD_ARGUMENT;
     }
     machine *m = &the_machine;
-    run_memory own = {0};
     emu_status status = EMU_OUT_OF_MEMORY;
     memset(m, 0, sizeof *m);
     m->config = *config;
@@ -341,17 +407,15 @@ emu_status emu_run(const emu_config *config, emu_memory *memory, const emu_launc
     m->launch_count = count;
     m->random = config->seed;
     sites_configure(config);
-    if (allocate(m, &own) && connect(m) && faults_begin()) {
+    if (assemble(m) && faults_begin()) {
         const fp_env env = fp_env_save();
         fp_env_set();
-        params_of[0] = own.params[0];
-        params_of[1] = own.params[1];
-        run_clusters(m, &own);
+        run_clusters(m);
         fp_env_restore(env);
         faults_end();
         report_resolve(report);
         status = m->stopped ? EMU_STOPPED : EMU_OK;
     }
-    release(m, &own);
+    take_apart(m);
     return status;
 }

@@ -20,10 +20,6 @@ void emu_report_clear(emu_report *report)
 void emu_report_destroy(emu_report *report)
 {
     if (report != NULL) {
-        for (size_t i = 0; i < report->string_count; i++) {
-            free(report->strings[i]);
-        }
-        free(report->strings);
         free(report->entries);
         free(report);
     }
@@ -140,26 +136,6 @@ void report_add(emu_report *report, const finding_key *key, const char *format, 
         vsnprintf(message, sizeof((emu_finding *)0)->message, format, arguments);
         va_end(arguments);
     }
-}
-
-const char *report_keep(emu_report *report, const char *text)
-{
-    for (size_t i = 0; i < report->string_count; i++) {
-        if (strcmp(report->strings[i], text) == 0) {
-            return report->strings[i];
-        }
-    }
-    char **strings = realloc(report->strings, (report->string_count + 1) * sizeof *strings);
-    char *copy = malloc(strlen(text) + 1);
-    if (strings != NULL) {
-        report->strings = strings;
-    }
-    if (strings == NULL || copy == NULL) {
-        free(copy);
-        return NULL;
-    }
-    strcpy(copy, text);
-    return report->strings[report->string_count++] = copy;
 }
 
 static void write_text(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -15,11 +15,6 @@ typedef struct report_entry {
 struct emu_report {
     report_entry *entries;
     size_t count, capacity;
-    char **strings;
-    size_t string_count;
 };
-
-/* A copy of text that lives as long as the report; NULL if memory is out. */
-const char *report_keep(emu_report *report, const char *text);
 
 #endif

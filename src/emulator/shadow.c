@@ -18,7 +18,7 @@ enum { LIST_AGENT = 0xffff };
 
 bool shadow_create(shadow *s, uint32_t bytes)
 {
-    *s = (shadow){.cells = (bytes + 3) / 4};
+    *s = (shadow){.cells = (bytes + 3) / 4, .low = (bytes + 3) / 4};
     s->writes = calloc(s->cells, sizeof *s->writes);
     s->reads = aligned_alloc(64, s->cells * sizeof *s->reads);
     if (s->writes == NULL || s->reads == NULL) {
@@ -42,12 +42,16 @@ void shadow_destroy(shadow *s)
 
 void shadow_clear(shadow *s)
 {
-    memset(s->writes, 0, s->cells * sizeof *s->writes);
-    memset(s->reads, 0, s->cells * sizeof *s->reads);
+    if (s->low < s->high) {
+        memset(s->writes + s->low, 0, (s->high - s->low) * sizeof *s->writes);
+        memset(s->reads + s->low, 0, (s->high - s->low) * sizeof *s->reads);
+    }
     for (uint32_t i = 0; i < s->list_count; i++) {
         free(s->lists[i]);
     }
     s->list_count = 0;
+    s->low = s->cells;
+    s->high = 0;
 }
 
 bool shadow_ordered(const observer *by, touch earlier)
@@ -119,6 +123,12 @@ static inline void keep_read(shadow *s, touch *reads, touch self)
     }
 }
 
+static inline void widen(shadow *s, uint32_t first, uint32_t end)
+{
+    s->low = first < s->low ? first : s->low;
+    s->high = end > s->high ? end : s->high;
+}
+
 void shadow_read(block *owner, uint32_t address, uint32_t bytes, const observer *by)
 {
     shadow *s = &owner->shadow;
@@ -127,6 +137,7 @@ void shadow_read(block *owner, uint32_t address, uint32_t bytes, const observer 
     if (the_machine.config.no_clocks) {
         return;
     }
+    widen(s, address / 4, end);
     for (uint32_t cell = address / 4; cell < end; cell++) {
         const touch write = s->writes[cell];
         if (write != fine) {
@@ -174,6 +185,7 @@ void shadow_write(block *owner, uint32_t address, uint32_t bytes, const observer
     if (the_machine.config.no_clocks) {
         return;
     }
+    widen(s, address / 4, end);
     for (uint32_t cell = address / 4; cell < end; cell++) {
         const touch write = s->writes[cell];
         if (write != fine) {

@@ -49,6 +49,7 @@ typedef struct shadow {
     touch *writes;                /* [cells] */
     touch (*reads)[SHADOW_READS]; /* [cells]; the first 0 ends the list */
     uint32_t cells;
+    uint32_t low, high;       /* cells that were ever written or read: [low, high) */
     struct read_list **lists; /* reads of the cells that have more, one an agent */
     uint32_t list_count, list_capacity;
 } shadow;

@@ -9,6 +9,7 @@
 
 #include "emulator/report.h"
 #include "emulator/report_private.h"
+#include "emulator/text.h"
 
 static Dwfl *debug_information_open(void)
 {
@@ -27,16 +28,36 @@ static Dwfl *debug_information_open(void)
     return dwfl;
 }
 
-static bool place_of_pc(emu_report *report, Dwfl *dwfl, const void *pc, emu_place *place)
+static bool look_up(Dwfl *dwfl, const void *pc, emu_place *place)
 {
     Dwfl_Line *found = dwfl == NULL ? NULL : dwfl_getsrc(dwfl, (Dwarf_Addr)(uintptr_t)pc);
     int line = 0;
     const char *file = found == NULL ? NULL : dwfl_lineinfo(found, NULL, &line, NULL, NULL, NULL);
-    if (file == NULL || (file = report_keep(report, file)) == NULL) {
+    if (file == NULL || (file = text_keep(file)) == NULL) {
         return false;
     }
     *place = (emu_place){file, line, NULL};
     return true;
+}
+
+/* Places found before, by program counter; the latest of those that share a slot. */
+static struct {
+    const void *pc;
+    emu_place place;
+} found_before[256];
+
+static bool recall(const void *pc, emu_place *place)
+{
+    const size_t slot = (uintptr_t)pc % 251;
+    *place = found_before[slot].place;
+    return found_before[slot].pc == pc;
+}
+
+static void remember(const void *pc, const emu_place *place)
+{
+    const size_t slot = (uintptr_t)pc % 251;
+    found_before[slot].pc = pc;
+    found_before[slot].place = *place;
 }
 
 static bool equal_places(const emu_place *a, const emu_place *b)
@@ -71,23 +92,29 @@ static void merge(emu_report *report)
 void report_resolve(emu_report *report)
 {
     Dwfl *dwfl = NULL;
-    bool any = false;
+    bool any = false, opened = false;
     for (size_t i = 0; i < report->count; i++) {
         report_entry *entry = &report->entries[i];
-        if (entry->pc != NULL) {
-            if (!any) {
-                dwfl = debug_information_open();
-                any = true;
-            }
-            if (place_of_pc(report, dwfl, entry->pc, &entry->finding.place)) {
-                entry->pc = NULL;
-            }
+        if (entry->pc == NULL) {
+            continue;
         }
+        any = true;
+        if (!recall(entry->pc, &entry->finding.place)) {
+            if (!opened) {
+                dwfl = debug_information_open();
+                opened = true;
+            }
+            if (!look_up(dwfl, entry->pc, &entry->finding.place)) {
+                continue;
+            }
+            remember(entry->pc, &entry->finding.place);
+        }
+        entry->pc = NULL;
     }
     if (any) {
         merge(report);
-        if (dwfl != NULL) {
-            dwfl_end(dwfl);
-        }
+    }
+    if (dwfl != NULL) {
+        dwfl_end(dwfl);
     }
 }
