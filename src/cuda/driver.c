@@ -10,6 +10,12 @@
 /* Oldest driver that knows everything used here (cuLaunchKernelEx, tensor maps): CUDA 12.3's. */
 enum { OLDEST_DRIVER = 12030 };
 
+const cuda_driver_symbols cuda_symbols = {
+#define SYMBOL_(member, symbol, parameters) symbol,
+    CUDA_DRIVER_FUNCTIONS(SYMBOL_)
+#undef SYMBOL_
+};
+
 static cuda_driver loaded;
 static cuda_status outcome;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

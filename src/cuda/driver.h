@@ -31,6 +31,15 @@ cuda_status cuda_fail(halfbyte_status status, const char *format, ...)
  */
 cuda_status cuda_driver_get(const cuda_driver **driver);
 
+/* The name that the driver exports of each member of cuda_driver, for messages. */
+typedef struct cuda_driver_symbols {
+#define CUDA_DRIVER_SYMBOL_(member, symbol, parameters) const char *member;
+    CUDA_DRIVER_FUNCTIONS(CUDA_DRIVER_SYMBOL_)
+#undef CUDA_DRIVER_SYMBOL_
+} cuda_driver_symbols;
+
+extern const cuda_driver_symbols cuda_symbols;
+
 /* A failure that names the call and the driver's own name of the error. */
 cuda_status cuda_call_failed(const cuda_driver *driver, const char *call, cuda_result result);
 

@@ -8,7 +8,7 @@
     do {                                                                                           \
         const cuda_result result_ = driver->name(__VA_ARGS__);                                     \
         if (result_ != 0) {                                                                        \
-            return cuda_call_failed(driver, #name, result_);                                       \
+            return cuda_call_failed(driver, cuda_symbols.name, result_);                           \
         }                                                                                          \
     } while (0)
 
@@ -79,7 +79,7 @@ void gpu_close(gpu *device)
     }
     const cuda_driver *driver = device->driver;
     if (driver->context_push(device->context) == 0) {
-        for (int i = 0; i < KERNEL_COUNT; i++) {
+        for (int i = 0; i < KERNEL_ALL; i++) {
             if (device->kernels[i].module != NULL) {
                 driver->module_unload(device->kernels[i].module);
             }
@@ -181,6 +181,21 @@ cuda_status gpu_launch_kernel(const gpu *device, const gpu_launch *launch, void 
     const cuda_result result = driver->launch(&config, launch->function, parameters, NULL);
     if (result != 0) {
         status = cuda_call_failed(driver, "cuLaunchKernelEx", result);
+    }
+    gpu_leave(device);
+    return status;
+}
+
+cuda_status gpu_clear(const gpu *device, void *memory, size_t bytes, cuda_stream stream)
+{
+    cuda_status status = gpu_enter(device);
+    if (status.status != HALFBYTE_SUCCESS) {
+        return status;
+    }
+    const cuda_result result = device->driver->memset_rows((cuda_pointer)(uintptr_t)memory, bytes,
+                                                           0, bytes, 1, stream);
+    if (result != 0) {
+        status = cuda_call_failed(device->driver, "cuMemsetD2D8Async", result);
     }
     gpu_leave(device);
     return status;

@@ -21,7 +21,7 @@ typedef struct gpu {
     struct {
         cuda_module module;
         cuda_function function; /* NULL until loaded */
-    } kernels[KERNEL_COUNT + 1];
+    } kernels[KERNEL_ALL + 1];
 } gpu;
 
 /*
@@ -65,6 +65,9 @@ typedef struct gpu_launch {
 
 /* Enqueues a kernel with one parameter struct, passed by value. */
 cuda_status gpu_launch_kernel(const gpu *device, const gpu_launch *launch, void *params);
+
+/* Enqueues `bytes` zero bytes. */
+cuda_status gpu_clear(const gpu *device, void *memory, size_t bytes, cuda_stream stream);
 
 /* Makes the context current, and takes it away again, for the calling thread. */
 cuda_status gpu_enter(const gpu *device);

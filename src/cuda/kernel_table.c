@@ -3,19 +3,28 @@
 
 #include <stddef.h>
 
+#include "kernels/quantize_params.h"
+
 /*
  * The cubins stand in objects of their own (kernel_image.S).  Weak: a build without nvcc has none
  * of them, and then the address is NULL.
  */
 #define KERNEL_ROW(name, ...)                                                                      \
     extern const unsigned char kernel_image_##name[] __attribute__((weak, visibility("hidden")));
+#define QUANTIZER_ROW KERNEL_ROW
 #include "api/kernels.def"
+#include "api/quantize_kernels.def"
+#undef QUANTIZER_ROW
 #undef KERNEL_ROW
 
-const kernel_row kernel_table[KERNEL_COUNT + 1] = {
+const kernel_row kernel_table[KERNEL_ALL + 1] = {
 #define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster, most_m, accepts)            \
     {#name, kernel_image_##name, threads, smem_bytes, tile_m, tile_n, cluster, most_m},
 #include "api/kernels.def"
 #undef KERNEL_ROW
+#define QUANTIZER_ROW(name, threads, smem_bytes)                                                   \
+    {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 0},
+#include "api/quantize_kernels.def"
+#undef QUANTIZER_ROW
     {NULL, NULL, 0, 0, 0, 0, 0, 0},
 };

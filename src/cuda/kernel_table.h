@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernels that are built into the library: kernels.def as a table.
+ * The kernels that are built into the library: kernels.def and, behind its rows, those of
+ * quantize_kernels.def as one table.
  */
 #ifndef HALFBYTE_CUDA_KERNEL_TABLE_H
 #define HALFBYTE_CUDA_KERNEL_TABLE_H
@@ -9,12 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* kernels.def is included for its rows, with KERNEL_ROW(...) defined by the includer. */
+/* The tables are included for their rows, with KERNEL_ROW(...) or QUANTIZER_ROW(...) defined by the
+ * includer. */
 enum {
 #define KERNEL_ROW(name, ...) KERNEL_INDEX_##name,
 #include "api/kernels.def"
 #undef KERNEL_ROW
-    KERNEL_COUNT
+    KERNEL_COUNT, /* of GEMMs, which plans choose from */
+    KERNEL_BEFORE_QUANTIZERS = KERNEL_COUNT - 1,
+#define QUANTIZER_ROW(name, ...) KERNEL_INDEX_##name,
+#include "api/quantize_kernels.def"
+#undef QUANTIZER_ROW
+    KERNEL_ALL
 };
 
 typedef struct kernel_row {
@@ -28,7 +35,7 @@ typedef struct kernel_row {
     uint32_t most_m; /* rows of A up to which it is the best choice; 0 = any */
 } kernel_row;
 
-extern const kernel_row kernel_table[KERNEL_COUNT + 1];
+extern const kernel_row kernel_table[KERNEL_ALL + 1];
 
 /* Was the library built with nvcc, so that the rows have images? */
 static inline bool kernel_table_is_built(void)
