@@ -29,7 +29,8 @@ if(HALFBYTE_BUILD_FUZZ)
 endif()
 if(HALFBYTE_SANITIZE)
     list(APPEND HALFBYTE_SANITIZE_FLAGS
-        -fsanitize=${HALFBYTE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        -fsanitize=${HALFBYTE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+        -UNDEBUG) # assertions count here
 endif()
 
 # halfbyte_set_flags(<target>...) applies all of it to targets of this project; nothing of it

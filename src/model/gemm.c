@@ -92,7 +92,7 @@ static gemm_context context_of(const halfbyte_problem *problem, const halfbyte_o
     const int64_t blocks_of_128 = (problem->k + 127) / 128;
     const bool by_128 = problem->b_scale.mode == HALFBYTE_SCALE_128X128;
     int64_t b_blocks = blocks_of_128;
-    if (problem->b_scale.mode == HALFBYTE_SCALE_K_GROUP) {
+    if (problem->b_scale.mode == HALFBYTE_SCALE_K_GROUP && problem->k > 0) {
         b_blocks = problem->weight_group_size == 0 ? 1 : context.blocks.count;
     }
     context.a_scale =

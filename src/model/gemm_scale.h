@@ -29,15 +29,15 @@ static inline bool gemm_scale_varies(const gemm_scale *scale)
 
 /*
  * spec and tensor must have been checked.  num_mn, num_k: extents of the tensor; num_k is not
- * looked at for TENSOR and OUTER.  A stride along an extent of 0 or 1 is free, so one that fits
- * stands in.
+ * looked at for TENSOR and OUTER; 0 (k == 0): nothing is read, so nothing need fit.  A stride
+ * along an extent of 0 or 1 is free, so one that fits stands in.
  */
 static inline gemm_scale gemm_scale_of(const halfbyte_scale_spec *spec,
                                        const halfbyte_scale_in *tensor, int64_t num_mn,
                                        int64_t num_k)
 {
     gemm_scale scale = {spec->mode, spec->type, tensor->data, tensor->group_stride, {0}};
-    if (!gemm_scale_varies(&scale)) {
+    if (!gemm_scale_varies(&scale) || num_k == 0) {
         return scale;
     }
     bool fits;
