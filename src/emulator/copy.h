@@ -32,6 +32,11 @@ bool remote_allowed(const thread *self, const emu_site *site, const block *targe
 void remote_keep(const thread *self, const emu_site *site, block *target);
 void remotes_at_exit(block *owner);
 
+/* emu_store.c: bulk groups also cover the reading of a map by a copy into shared memory. */
+uint32_t bulk_current_group(thread *self);
+touch bulk_read_touch(const thread *self, uint32_t group, const emu_site *site);
+void bulk_map_was_read(thread *issuer);
+
 /* emu_store.c, emu_cp_async.c: a thread returns. */
 void bulk_at_exit(thread *self);
 void cp_async_at_exit(thread *self);

@@ -9,6 +9,11 @@
 #include "emulator/edited_map.h"
 #include "emulator/tensor_map.h"
 
+/* A copy that reads the map, until either has happened. */
+typedef struct map_reader {
+    touch by, also;
+} map_reader;
+
 /* A map in global memory that was used or edited. */
 typedef struct watched_map {
     struct watched_map *next;
@@ -19,13 +24,13 @@ typedef struct watched_map {
     uint32_t write_clock;   /* of the last edit */
     uint32_t release_clock; /* of the writer at its release fence after it; 0 = none yet */
     uint32_t *acquired;     /* version that each thread of the machine acquired */
-    touch *readers;
+    map_reader *readers;
     uint32_t reader_count, reader_capacity;
 } watched_map;
 
 static watched_map *all_maps;
 
-void tensormaps_forget(void)
+void edited_maps_forget(void)
 {
     while (all_maps != NULL) {
         watched_map *one = all_maps;
@@ -66,18 +71,26 @@ static watched_map *watch(const tensor_map *map)
     return one;
 }
 
-static void keep_reader(watched_map *one, touch reader)
+bool edited_map_watched(const tensor_map *map)
+{
+    return map != NULL && watch(map) != NULL;
+}
+
+/* In the place of an older one of the same agent, if that has completed: it comes later. */
+static void keep_reader(watched_map *one, touch by, touch also)
 {
     for (uint32_t i = 0; i < one->reader_count; i++) {
-        if (touch_agent(one->readers[i]) == touch_agent(reader) &&
-            touch_clock(one->readers[i]) != TOUCH_IN_FLIGHT) {
-            one->readers[i] = reader;
+        map_reader *kept = &one->readers[i];
+        if (touch_agent(kept->by) == touch_agent(by) &&
+            touch_agent(kept->also) == touch_agent(also) &&
+            touch_clock(kept->by) != TOUCH_IN_FLIGHT) {
+            *kept = (map_reader){by, also};
             return;
         }
     }
     if (one->reader_count == one->reader_capacity) {
         const uint32_t capacity = one->reader_capacity ? 2 * one->reader_capacity : 16;
-        touch *readers = realloc(one->readers, capacity * sizeof *readers);
+        map_reader *readers = realloc(one->readers, capacity * sizeof *readers);
         if (readers == NULL) {
             abort_run("out of memory");
             return;
@@ -85,10 +98,11 @@ static void keep_reader(watched_map *one, touch reader)
         one->readers = readers;
         one->reader_capacity = capacity;
     }
-    one->readers[one->reader_count++] = reader;
+    one->readers[one->reader_count++] = (map_reader){by, also};
 }
 
-void tensormap_use(const thread *self, const emu_site *site, const tensor_map *map, touch reader)
+void edited_map_use(const thread *self, const emu_site *site, const tensor_map *map, touch by,
+                    touch also)
 {
     watched_map *one = map == NULL ? NULL : watch(map);
     if (one == NULL) {
@@ -99,15 +113,16 @@ void tensormap_use(const thread *self, const emu_site *site, const tensor_map *m
                "the tensor map was edited, and this thread has not acquired it by "
                "fence_proxy_tensormap_acquire since");
     }
-    keep_reader(one, reader);
+    keep_reader(one, by, also);
 }
 
-void tensormap_read_complete(const tensor_map *map, uint32_t agent, uint32_t clock, touch in_flight)
+void edited_map_read_complete(const tensor_map *map, uint32_t agent, uint32_t clock,
+                              touch in_flight)
 {
-    watched_map *one = map == NULL || in_flight == 0 ? NULL : find(map);
+    watched_map *one = map == NULL ? NULL : find(map);
     for (uint32_t i = 0; one != NULL && i < one->reader_count; i++) {
-        if (one->readers[i] == in_flight) {
-            one->readers[i] = touch_make(agent, clock, touch_site(in_flight), true);
+        if (one->readers[i].by == in_flight) {
+            one->readers[i].by = touch_make(agent, clock, touch_site(in_flight), true);
             return;
         }
     }
@@ -126,8 +141,9 @@ static bool edit_begin(thread *self, const emu_site *site, tensor_map *map, tens
     }
     const observer by = thread_observer(self, site);
     for (uint32_t i = 0; i < one->reader_count; i++) {
-        if (!shadow_ordered(&by, one->readers[i])) {
-            hazard(self, "l", site, site_numbered(touch_site(one->readers[i])),
+        const map_reader *reader = &one->readers[i];
+        if (!shadow_ordered(&by, reader->by) && !shadow_ordered(&by, reader->also)) {
+            hazard(self, "l", site, site_numbered(touch_site(reader->by)),
                    "edits a tensor map that this copy may still read");
         }
     }

@@ -10,14 +10,19 @@
 
 #include "emulator/machine.h"
 
-/* A copy through the map was issued; reader: its access, in flight or with its group.  map may be
- * NULL: nothing to do. */
-void tensormap_use(const thread *self, const emu_site *site, const tensor_map *map, touch reader);
+/* Whether copies through the map are followed; map may be NULL. */
+bool edited_map_watched(const tensor_map *map);
 
-/* The copy has read the map: a reader `in_flight` of the agent gets this clock. */
-void tensormap_read_complete(const tensor_map *map, uint32_t agent, uint32_t clock,
-                             touch in_flight);
+/* A copy through the map was issued, which has read it when `by` or `also` has happened: a copy
+ * into shared memory by its mbarrier's phase (in flight so far) or by its bulk group, a store by
+ * its group. */
+void edited_map_use(const thread *self, const emu_site *site, const tensor_map *map, touch by,
+                    touch also);
 
-void tensormaps_forget(void);
+/* A copy that was in flight is complete: at this clock of its agent. */
+void edited_map_read_complete(const tensor_map *map, uint32_t agent, uint32_t clock,
+                              touch in_flight);
+
+void edited_maps_forget(void);
 
 #endif

@@ -151,6 +151,7 @@ void remotes_at_exit(block *owner)
 static bool advance(operation *self)
 {
     mbarrier *b = self->arrive.barrier;
+    self->issuer->arrivals_under_way--;
     if (b->block->live == 0) {
         hazard(self->issuer, "i", self->site, NULL, "block %u has ended before this arrival came",
                b->block->index);
@@ -163,7 +164,19 @@ static bool advance(operation *self)
 
 static const operation_kind arrive_kind = {"arrive", advance, NULL, NULL, false};
 
-/* Takes its time on the way to the other block. */
+void arrivals_complete(thread *self)
+{
+    operation *next;
+    for (operation *one = the_machine.first; one != NULL; one = next) {
+        next = one->next;
+        if (one->kind == &arrive_kind && one->issuer == self) {
+            operation_complete(one);
+        }
+    }
+}
+
+/* Takes its time on the way to the other block, but not past the thread's next release: it is an
+ * ordinary operation of the thread, not an asynchronous one. */
 void emu_mbarrier_arrive_cluster(smem_addr bar, emu_site *site)
 {
     thread *self = thread_enter(site);
@@ -183,5 +196,6 @@ void emu_mbarrier_arrive_cluster(smem_addr bar, emu_site *site)
     clock_copy(&the_machine.clocks, issued->arrive.f, self->f);
     remote_keep(self, site, b->block);
     thread_release(self);
+    self->arrivals_under_way++;
     operation_issue(issued);
 }

@@ -53,34 +53,37 @@ static void copy_linear(const load_operation *load, uint32_t first, uint32_t end
     }
 }
 
-/* The descriptor is read when the data is: a map that was edited too early shows. */
-static void copy_half(const load_operation *load, uint32_t half)
+static void copy_half(const operation *self, uint32_t half)
 {
-    tensor_shape shape;
+    const load_operation *load = &self->load;
     load->target->smem_version++;
     if (load->map == NULL) {
         const uint32_t middle = load->bytes / 32 * 16;
         copy_linear(load, half ? middle : 0, half ? load->bytes : middle);
-    } else if (tensor_map_decode(load->map, &shape)) {
-        const uint32_t rows = box_rows(&shape);
-        copy_box(load, &shape, half ? rows / 2 : 0, half ? rows : rows / 2);
+    } else {
+        const uint32_t rows = box_rows(&self->shape);
+        copy_box(load, &self->shape, half ? rows / 2 : 0, half ? rows : rows / 2);
     }
 }
 
+/* The map is read when the data is, not at issue: one that was edited too early shows. */
 static bool advance(operation *self)
 {
     const load_operation *load = &self->load;
-    tensor_shape shape;
-    copy_half(load, self->stage);
     if (self->stage == 0) {
+        if (load->map != NULL) {
+            tensor_map_decode(load->map, &self->shape);
+            bulk_map_was_read(self->issuer);
+        }
+        copy_half(self, 0);
         return false;
     }
-    const bool tile = load->map != NULL && tensor_map_decode(load->map, &shape);
-    const extent where = extent_of(tile ? &shape : NULL, load->bytes);
+    copy_half(self, 1);
+    const extent where = extent_of(load->map != NULL ? &self->shape : NULL, load->bytes);
     const uint32_t clock = mbarrier_complete_tx(load->barrier, self->site, load->bytes);
     shadow_complete(load->target, load->address, where.bytes, load->mark,
                     touch_make(load->barrier->agent, clock, self->site->id, true));
-    tensormap_read_complete(load->map, load->barrier->agent, clock, load->mark);
+    edited_map_read_complete(load->map, load->barrier->agent, clock, load->mark);
     return true;
 }
 
@@ -131,7 +134,11 @@ static void issue_to(thread *self, const emu_site *site, const load_operation *c
     shadow_write(target, offset, where->bytes, &by);
     memset(target->smem + offset, the_machine.config.poison, where->bytes);
     target->smem_version++;
-    tensormap_use(self, site, copy->map, issued->load.mark);
+    if (edited_map_watched(copy->map)) {
+        issued->load.map_group = bulk_current_group(self);
+        edited_map_use(self, site, copy->map, issued->load.mark,
+                       bulk_read_touch(self, issued->load.map_group, site));
+    }
     operation_issue(issued);
 }
 

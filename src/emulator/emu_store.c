@@ -82,34 +82,34 @@ static void take_rows(const operation *self, const tensor_shape *shape, uint32_t
 static void take_half(const operation *self, uint32_t half)
 {
     const store_operation *store = &self->store;
-    tensor_shape shape;
     if (store->map == NULL) {
         const uint32_t middle = store->bytes / 32 * 16;
         const uint32_t first = half ? middle : 0;
         memcpy(store->taken + first, self->issuer->block->smem + store->address + first,
                (half ? store->bytes : middle) - first);
-    } else if (tensor_map_decode(store->map, &shape)) {
-        const uint32_t rows = box_rows(&shape);
-        take_rows(self, &shape, half ? rows / 2 : 0, half ? rows : rows / 2);
+    } else {
+        const uint32_t rows = box_rows(&self->shape);
+        take_rows(self, &self->shape, half ? rows / 2 : 0, half ? rows : rows / 2);
     }
 }
 
-static void write_out(const store_operation *store)
+static void write_out(const operation *self)
 {
-    tensor_shape shape;
+    const store_operation *store = &self->store;
+    const tensor_shape *shape = &self->shape;
     if (store->map == NULL) {
         memcpy(store->target, store->taken, store->bytes);
         return;
     }
-    for (uint32_t row = 0; tensor_map_decode(store->map, &shape) && row < box_rows(&shape); row++) {
-        const box_row part = box_row_at(&shape, store->at, row);
+    for (uint32_t row = 0; row < box_rows(shape); row++) {
+        const box_row part = box_row_at(shape, store->at, row);
         uint8_t *to = (uint8_t *)(uintptr_t)part.source;
-        const uint8_t *from = store->taken + row * box_row_bytes(&shape) + part.first;
+        const uint8_t *from = store->taken + row * box_row_bytes(shape) + part.first;
         if (part.count == 0 || !memory_readable(part.source, part.count)) {
             continue;
         }
         if (store->add) {
-            add_values(to, from, part.count, shape.element_bytes);
+            add_values(to, from, part.count, shape->element_bytes);
         } else {
             memcpy(to, from, part.count);
         }
@@ -133,16 +133,18 @@ static void unlink_of_thread(operation *self, bulk_groups *groups)
 static bool advance(operation *self)
 {
     bulk_groups *groups = self->issuer->bulk;
+    if (self->stage == 0 && self->store.map != NULL) {
+        tensor_map_decode(self->store.map, &self->shape);
+    }
     if (self->stage < 2) {
         take_half(self, self->stage);
         if (self->stage == 1) {
             self->store.read = true;
-            tensormap_read_complete(self->store.map, groups->read_agent, self->store.group, 0);
             wait_list_wake(&groups->waiters);
         }
         return false;
     }
-    write_out(&self->store);
+    write_out(self);
     free(self->store.taken);
     unlink_of_thread(self, groups);
     wait_list_wake(&groups->waiters);
@@ -191,7 +193,7 @@ static void issue(thread *self, const emu_site *site, const store_operation *sto
                          touch_make(groups->read_agent, issued->store.group, site->id, true),
                          true};
     shadow_read(self->block, store->address, footprint, &by);
-    tensormap_use(self, site, store->map, by.self);
+    edited_map_use(self, site, store->map, by.self, by.self);
     stores_keep(self, site, store, groups->done_agent, issued->store.group);
     *(groups->last != NULL ? &groups->last->store.next_of_thread : &groups->first) = issued;
     groups->last = issued;
@@ -246,6 +248,35 @@ void emu_bulk_commit(emu_site *site)
     }
 }
 
+uint32_t bulk_current_group(thread *self)
+{
+    return groups_of(self)->committed + 1;
+}
+
+touch bulk_read_touch(const thread *self, uint32_t group, const emu_site *site)
+{
+    return touch_make(self->bulk->read_agent, group, site->id, true);
+}
+
+void bulk_map_was_read(thread *issuer)
+{
+    if (issuer->bulk != NULL) {
+        wait_list_wake(&issuer->bulk->waiters);
+    }
+}
+
+/* Whether a copy into shared memory still has to read its map, as part of these groups. */
+static bool map_unread(const thread *self, uint32_t group)
+{
+    for (const operation *one = the_machine.first; one != NULL; one = one->next) {
+        if (one->kind->into_block && one->issuer == self && one->load.map_group != 0 &&
+            one->load.map_group <= group && one->stage == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether an operation of the groups up to this one still has to read its source, or to complete.
  */
 static bool unfinished(const bulk_groups *groups, uint32_t group, bool read)
@@ -277,7 +308,7 @@ void emu_bulk_wait(uint32_t pending, bool read, emu_site *site)
     }
     pending += site_mutation(site) == EMU_MUTATE_WEAKEN;
     const uint32_t target = groups->committed > pending ? groups->committed - pending : 0;
-    while (unfinished(groups, target, read)) {
+    while (unfinished(groups, target, read) || map_unread(self, target)) {
         thread_block(self, WAIT_BULK, self, target, &groups->waiters);
     }
     learn(self, groups->read_agent, target, &groups->waited_read);

@@ -377,7 +377,7 @@ static void end(machine *m)
     }
     memset(m->ready, 0, m->ready_words * sizeof *m->ready);
     fragments_forget();
-    tensormaps_forget();
+    edited_maps_forget();
     stores_forget();
 }
 

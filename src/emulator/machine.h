@@ -74,6 +74,7 @@ struct thread {
 
     struct bulk_groups *bulk;    /* of a thread that stored; NULL before */
     struct copy_groups *copies;  /* of a thread that used cp.async */
+    uint32_t arrivals_under_way; /* at the barriers of other blocks */
     bool cluster_arrived;        /* and not waited since */
     uint32_t cluster_generation; /* that it arrived in */
     bool grid_waited;
@@ -218,9 +219,15 @@ static inline uint32_t thread_clock(const thread *self)
     return self->vc[self->index];
 }
 
+/* emu_cluster.c: what the thread has under way to other blocks comes before what it releases. */
+void arrivals_complete(thread *self);
+
 /* After others may have taken over the thread's clocks: what it does from now on is later. */
 static inline void thread_release(thread *self)
 {
+    if (self->arrivals_under_way > 0) {
+        arrivals_complete(self);
+    }
     self->vc[self->index]++;
 }
 

@@ -6,6 +6,7 @@
 #define HALFBYTE_EMULATOR_OPERATION_H
 
 #include "emulator/machine.h"
+#include "emulator/tensor_map.h"
 
 typedef struct operation_kind {
     const char *name;
@@ -26,8 +27,10 @@ typedef struct load_operation {
     uint32_t bytes;        /* counted; linear: copied */
     block *target;
     uint32_t address;
-    mbarrier *barrier; /* cp.async: NULL */
-    touch mark;        /* of the destination while in flight */
+    mbarrier *barrier;  /* cp.async: NULL */
+    uint32_t map_group; /* of the issuer's bulk groups, which the reading of the map belongs to; 0:
+                           none */
+    touch mark;         /* of the destination while in flight */
 } load_operation;
 
 /* A copy out of shared memory. */
@@ -73,6 +76,7 @@ struct operation {
     thread *issuer;
     const emu_site *site;
     uint32_t stage;
+    tensor_shape shape; /* of its map, once that was read: in the first stage */
     union {
         load_operation load;
         store_operation store;
