@@ -36,6 +36,9 @@ static cuda_status device_find(gpu *device, int ordinal)
     const cuda_driver *driver = device->driver;
     int count = 0;
     CALL(device_count, &count);
+    if (count == 0) {
+        return cuda_fail(HALFBYTE_ERR_NO_DEVICE, "no CUDA device on this machine");
+    }
     if (ordinal < 0 || ordinal >= count) {
         return cuda_fail(HALFBYTE_ERR_NO_DEVICE,
                          "ordinal = %d: this machine has CUDA devices 0 .. %d", ordinal, count - 1);

@@ -6,11 +6,16 @@
 #include "kernels/quantize_params.h"
 
 /*
- * The cubins stand in objects of their own (kernel_image.S).  Weak: a build without nvcc has none
- * of them, and then the address is NULL.
+ * The cubins stand in objects of their own (kernel_image.S).  Weak in a build without nvcc, which has
+ * none of them: then the address is NULL.  Strong otherwise, since a weak reference takes nothing
+ * out of an archive.
  */
-#define KERNEL_ROW(name, ...)                                                                      \
-    extern const unsigned char kernel_image_##name[] __attribute__((weak, visibility("hidden")));
+#if defined(HALFBYTE_HAS_KERNELS)
+#define IMAGE_ATTRIBUTE __attribute__((visibility("hidden")))
+#else
+#define IMAGE_ATTRIBUTE __attribute__((weak, visibility("hidden")))
+#endif
+#define KERNEL_ROW(name, ...) extern const unsigned char kernel_image_##name[] IMAGE_ATTRIBUTE;
 #define QUANTIZER_ROW KERNEL_ROW
 #include "api/kernels.def"
 #include "api/quantize_kernels.def"
