@@ -16,6 +16,18 @@ else()
     message(STATUS "GPU kernels: none (nvcc not found or HALFBYTE_CUDA off); CPU model only")
 endif()
 
+# Appends to `images` the assembly file that makes the cubin a constant of the program,
+# kernel_image_<name>.
+macro(halfbyte_embed_cubin images name cubin)
+    set(image "${PROJECT_BINARY_DIR}/kernels/${name}.S")
+    file(CONFIGURE OUTPUT "${image}" @ONLY CONTENT "#define KERNEL_NAME ${name}
+#define KERNEL_CUBIN \"${cubin}\"
+#include \"${PROJECT_SOURCE_DIR}/src/cuda/kernel_image.S\"
+")
+    set_source_files_properties("${image}" PROPERTIES OBJECT_DEPENDS "${cubin}")
+    list(APPEND ${images} "${image}")
+endmacro()
+
 # Sets `objects` to what embeds the kernels: one object a file in src/kernels/instances, from a cubin
 # that tools/build_kernel.sh has made and accepted.
 function(halfbyte_embed_kernels objects)
@@ -36,13 +48,33 @@ function(halfbyte_embed_kernels objects)
                 "${PROJECT_SOURCE_DIR}/src"
             DEPENDS "${source}" ${headers} "${script}"
             VERBATIM COMMENT "Compiling kernel ${name}")
-        set(image "${build}/${name}.S")
-        file(CONFIGURE OUTPUT "${image}" @ONLY CONTENT "#define KERNEL_NAME ${name}
-#define KERNEL_CUBIN \"${cubin}\"
-#include \"${PROJECT_SOURCE_DIR}/src/cuda/kernel_image.S\"
-")
-        set_source_files_properties("${image}" PROPERTIES OBJECT_DEPENDS "${cubin}")
-        list(APPEND images "${image}")
+        halfbyte_embed_cubin(images ${name} "${cubin}")
+    endforeach()
+    set(${objects} "${images}" PARENT_SCOPE)
+endfunction()
+
+# halfbyte_embed_test_kernels(<objects> INCLUDES <folder>... DEPENDS <file>... SOURCES <file>...)
+#
+# The same for kernels of the tests, which may hold several kernels a file and need not be fast.
+# tools/build_test_kernel.sh compares the messages of ptxas with those that the file expects.
+function(halfbyte_embed_test_kernels objects)
+    cmake_parse_arguments(arg "" "" "INCLUDES;DEPENDS;SOURCES" ${ARGN})
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS
+        "${PROJECT_SOURCE_DIR}/src/kernels/*.h" "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
+    set(build "${PROJECT_BINARY_DIR}/kernels")
+    file(MAKE_DIRECTORY "${build}")
+    set(script "${PROJECT_SOURCE_DIR}/tools/build_test_kernel.sh")
+    set(images "")
+    foreach(source IN LISTS arg_SOURCES)
+        cmake_path(GET source STEM name)
+        set(cubin "${build}/${name}.cubin")
+        add_custom_command(
+            OUTPUT "${cubin}"
+            BYPRODUCTS "${cubin}.log"
+            COMMAND "${script}" "${HALFBYTE_NVCC}" "${source}" "${cubin}" ${arg_INCLUDES}
+            DEPENDS "${source}" ${headers} ${arg_DEPENDS} "${script}"
+            VERBATIM COMMENT "Compiling test kernels ${name}")
+        halfbyte_embed_cubin(images ${name} "${cubin}")
     endforeach()
     set(${objects} "${images}" PARENT_SCOPE)
 endfunction()

@@ -26,68 +26,98 @@ static __device__ operand operand_of(uint32_t code)
     return x;
 }
 
-/* Magnitude of value * 2^shift, cut toward zero, with the sign of value. */
-static __device__ long long cut(long long value, int shift)
+/* The operands of one instruction, four codes a word; what is missing is zero, which is neutral. */
+struct step {
+    uint32_t word[8];
+};
+
+static __device__ operand operand_at(const step *s, int i)
 {
-    const unsigned long long magnitude = value < 0 ? -value : value;
-    unsigned long long moved;
-    if (shift >= 0) {
-        moved = magnitude << (shift > 40 ? 40 : shift);
-    } else {
-        moved = -shift > 62 ? 0 : magnitude >> -shift;
-    }
-    return value < 0 ? -(long long)moved : (long long)moved;
+    return operand_of(s->word[i / 4] >> (i % 4 * 8) & 255);
 }
 
-/* docs/numerics.md section 2 for e4m3 and a finite c that came out of such a block. */
-static __device__ float block32(const operand *a, const operand *b, int count, float c)
+/* value * 2^shift with its magnitude cut toward zero.  |value| < 2^24; shift <= 7 for a product, <= -10
+ * for c; a zero may come with any. */
+static __device__ int cut(int value, int shift)
 {
-    int emax = -1000, any = 0;
-    const uint32_t bits = __float_as_uint(c);
-    const int field = (bits >> 23) & 255;
-    if (field == 255) {
-        return __uint_as_float((bits & 0x7fffff) ? NAN_BITS : bits);
+    if (value == 0) {
+        return 0;
     }
-    for (int i = 0; i < count; i++) {
-        if (a[i].is_nan || b[i].is_nan) {
-            return __uint_as_float(NAN_BITS);
+    const uint32_t magnitude = (uint32_t)(value < 0 ? -value : value);
+    const uint32_t moved = shift >= 0    ? magnitude << shift
+                           : shift > -32 ? magnitude >> -shift
+                                         : 0;
+    return value < 0 ? -(int)moved : (int)moved;
+}
+
+/*
+ * The largest exponent of the nonzero terms, -1000 if all are zero; sets *is_nan if a product is.
+ * sig_c, e_c: c = sig_c * 2^(e_c - 23).
+ */
+static __device__ int largest_exponent(const step *a, const step *b, int sig_c, int e_c,
+                                       int *is_nan)
+{
+    int emax = sig_c != 0 ? e_c : -1000;
+    *is_nan = 0;
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+        const operand x = operand_at(a, i), y = operand_at(b, i);
+        *is_nan |= x.is_nan | y.is_nan;
+        if (x.sig != 0 && y.sig != 0) {
+            emax = max(emax, x.exponent + y.exponent);
         }
-        if (a[i].sig != 0 && b[i].sig != 0) {
-            emax = max(emax, a[i].exponent + b[i].exponent);
-            any = 1;
-        }
     }
-    const int e_c = field ? field - 127 : -126;
-    long long sig_c = (bits & 0x7fffff) | (field ? 0x800000 : 0);
-    if (bits >> 31) {
-        sig_c = -sig_c;
-    }
-    if (sig_c != 0) {
-        emax = max(emax, e_c);
-        any = 1;
-    }
-    if (!any) {
+    return emax;
+}
+
+/* sum * 2^(emax - 13), cut to 13 fraction bits.  Exact in fp32 and far above 2^-126: every term is a
+ * multiple of 2^-25, what the smallest products are cut to. */
+static __device__ float normalised(int sum, int emax)
+{
+    uint32_t magnitude = (uint32_t)(sum < 0 ? -sum : sum);
+    if (magnitude == 0) {
         return 0.0f;
     }
-    long long sum = cut(sig_c, 13 - emax + e_c - 23);
-    for (int i = 0; i < count; i++) {
-        sum += cut((long long)a[i].sig * b[i].sig, 13 - emax + a[i].exponent + b[i].exponent - 6);
-    }
-    if (sum == 0) {
-        return 0.0f;
-    }
-    unsigned long long magnitude = sum < 0 ? -sum : sum;
-    const int top = 63 - __clzll(magnitude);
-    const int e = top + emax - 13;
-    if (e > 127) {
-        return __uint_as_float((sum < 0 ? 0x80000000u : 0u) | 0x7f800000u);
-    }
+    const int top = 31 - __clz((int)magnitude);
     if (top > 13) {
         magnitude = magnitude >> (top - 13) << (top - 13);
     }
-    /* At most 21 bits, so the conversion and the power of two are exact (down to 2^-139). */
-    const double value = scalbn((double)magnitude, emax - 13);
-    return (float)(sum < 0 ? -value : value);
+    const float value = ldexpf((float)magnitude, emax - 13);
+    return sum < 0 ? -value : value;
+}
+
+/*
+ * docs/numerics.md section 2 for e4m3.  c is +0 or came out of this function.  e4m3 has no infinity
+ * and four instructions of 32 products cannot reach one, so c is finite or NaN; no sum leaves the range
+ * of int (32 * 225 * 2^7 + 2^14 < 2^20) or of fp32.
+ */
+static __device__ float block32(const step *a, const step *b, float c)
+{
+    const uint32_t bits = __float_as_uint(c);
+    const int field = (bits >> 23) & 255;
+    if (field == 255) {
+        return __uint_as_float(NAN_BITS);
+    }
+    const int e_c = field ? field - 127 : -126;
+    int sig_c = (int)((bits & 0x7fffff) | (field ? 0x800000 : 0));
+    if (bits >> 31) {
+        sig_c = -sig_c;
+    }
+    int is_nan;
+    const int emax = largest_exponent(a, b, sig_c, e_c, &is_nan);
+    if (is_nan) {
+        return __uint_as_float(NAN_BITS);
+    }
+    if (emax == -1000) {
+        return 0.0f;
+    }
+    int sum = cut(sig_c, 13 - emax + e_c - 23);
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+        const operand x = operand_at(a, i), y = operand_at(b, i);
+        sum += cut(x.sig * y.sig, 13 - emax + x.exponent + y.exponent - 6);
+    }
+    return normalised(sum, emax);
 }
 
 static __device__ float value_of(const void *data, int type, int64_t index)
@@ -110,20 +140,39 @@ static __device__ float value_of(const void *data, int type, int64_t index)
 static __device__ float scale_of(const oracle_scale *scale, int64_t group, int64_t mn, int64_t block)
 {
     const int64_t k_block = scale->all_of_k ? 0 : block;
-    return value_of(scale->data, scale->type,
-                    group * scale->group_stride + mn / scale->mn_block * scale->stride_mn +
-                        k_block * scale->stride_k);
+    const int64_t at = scale->interleave
+                           ? k_block / 4 * scale->stride_k + mn * 4 + k_block % 4
+                           : mn / scale->mn_block * scale->stride_mn + k_block * scale->stride_k;
+    return value_of(scale->data, scale->type, group * scale->group_stride + at);
 }
 
-static __device__ operand weight(const oracle_params *p, int64_t row, int64_t k)
+/* The e4m3 code of weight k of the row of B that starts at element `row`: section 3 for int4. */
+static __device__ uint32_t weight(const oracle_params *p, int64_t row, int64_t k)
 {
     const uint8_t *b = (const uint8_t *)p->b.data;
     if (!p->int4) {
-        return operand_of(b[row + k]);
+        return b[row + k];
     }
     const int nibble = (b[(row + k) >> 1] >> (4 * (k & 1))) & 15;
     const int v = nibble >= 8 ? nibble - 16 : nibble;
-    return operand_of(v < 0 ? 0x80 | -v : v);
+    return (uint32_t)(v < 0 ? 0x80 | -v : v);
+}
+
+/* The operands at k = first .. first + 31, as far as they lie in [0, end). */
+static __device__ void steps_load(const oracle_params *p, const uint8_t *a_row, int64_t b_row,
+                                  int64_t first, int64_t end, step *a, step *b)
+{
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+        const int64_t k = first + i;
+        uint32_t code_a = 0, code_b = 0;
+        if (k >= 0 && k < end) {
+            code_a = a_row[k];
+            code_b = weight(p, b_row, k);
+        }
+        a->word[i / 4] = (i % 4 ? a->word[i / 4] : 0) | code_a << (i % 4 * 8);
+        b->word[i / 4] = (i % 4 ? b->word[i / 4] : 0) | code_b << (i % 4 * 8);
+    }
 }
 
 /* Section 4 and 5: sum over all blocks of one range. */
@@ -138,14 +187,9 @@ static __device__ float range_sum(const oracle_params *p, int64_t group, int64_t
         const int64_t k_end = min(p->k, first + p->block);
         float partial = 0.0f;
         for (int64_t k0 = first; k0 < k_end; k0 += 32) {
-            operand x[32], y[32];
-            int count = 0;
-            for (int64_t k = max(k0, (int64_t)0); k < min(k0 + 32, k_end); k++) {
-                x[count] = operand_of(a[k]);
-                y[count] = weight(p, b_row, k);
-                count++;
-            }
-            partial = block32(x, y, count, partial);
+            step x, y;
+            steps_load(p, a, b_row, k0, k_end, &x, &y);
+            partial = block32(&x, &y, partial);
         }
         const int has_a = p->a_scale.data && p->a_scale.along_k;
         const int has_b = p->b_scale.data && p->b_scale.along_k;
@@ -276,15 +320,21 @@ extern "C" __global__ void fill_scales(float *data, uint64_t count, uint64_t see
     }
 }
 
-/* Counts differing bytes; result[0] their number, result[1] the lowest index of one. */
+/* Counts differing bytes; result[0] their number, result[1] the lowest index of one, result[2] how many
+ * bytes were compared. */
 extern "C" __global__ void compare_bytes(const uint8_t *x, const uint8_t *y, uint64_t bytes,
                                          unsigned long long *result)
 {
+    unsigned long long compared = 0;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < bytes;
          i += (uint64_t)gridDim.x * blockDim.x) {
+        compared++;
         if (x[i] != y[i]) {
             atomicAdd(&result[0], 1ull);
             atomicMin(&result[1], (unsigned long long)i);
         }
+    }
+    if (compared != 0) {
+        atomicAdd(&result[2], compared);
     }
 }

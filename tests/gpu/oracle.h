@@ -19,6 +19,8 @@ typedef struct oracle_scale {
     int32_t type;     /* halfbyte_type */
     int32_t along_k;  /* takes part in the block's scale; otherwise in the epilogue */
     int32_t all_of_k; /* one group for all of k: the k block is always 0 */
+    int32_t interleave; /* INTERLEAVED4: at (k block / 4) * stride_k + mn * 4 + k block % 4 */
+    int32_t pad;
 } oracle_scale;
 
 typedef struct oracle_matrix {

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products on the GPU through the public API, with operands made on the GPU, and the oracle's parameters for
+ * the same product.
+ */
+#ifndef HALFBYTE_TESTS_GPU_GEMM_RUN_H
+#define HALFBYTE_TESTS_GPU_GEMM_RUN_H
+
+#include "gpu/oracle_run.h"
+#include "gpu/session.h"
+#include "halfbyte.h"
+
+/* Plans made from now on use kernel `index` of kernel_table alone; GEMM_ANY_KERNEL: the library chooses. */
+enum { GEMM_ANY_KERNEL = -1 };
+void gemm_choose(int index);
+
+/* A device of the public API; ends the process if it cannot be opened. */
+halfbyte_device *gemm_device(halfbyte_executor executor);
+
+/* Plans, enqueues, frees the plan once the work is done.  Counts a failure and returns false if a call
+ * fails. */
+bool gemm_run_once(session *s, halfbyte_device *device, const halfbyte_problem *problem,
+                   const halfbyte_operands *operands);
+
+/* FP8, 1X128 by 128X128, bf16 out: the problem of the first kernel. */
+halfbyte_problem gemm_fp8_problem(int64_t m, int64_t n, int64_t k, halfbyte_scale_layout layout);
+
+/* Its operands, random, on the GPU. */
+typedef struct gemm_device_data {
+    halfbyte_problem problem;
+    halfbyte_operands operands;
+    oracle_params oracle; /* the same product; d is to be set */
+    uint64_t d_bytes;
+} gemm_device_data;
+
+/* Allocates (outside the arena) and fills; D is dense and poisoned. */
+gemm_device_data gemm_data_make(const session *s, const oracle_kernels *kernels, int64_t m,
+                                int64_t n, int64_t k, halfbyte_scale_layout layout, uint64_t seed,
+                                int kind);
+
+/* Computes the same with the oracle into memory of its own, which it returns. */
+cuda_pointer gemm_oracle(const session *s, const oracle_kernels *kernels,
+                         const gemm_device_data *data);
+
+/* Counts D's elements against `expected`. */
+void gemm_compare(session *s, const oracle_kernels *kernels, const char *what,
+                  const gemm_device_data *data, cuda_pointer expected);
+
+void gemm_poison(const session *s, const gemm_device_data *data);
+
+#endif
