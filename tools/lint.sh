@@ -45,20 +45,18 @@ manual_pages()
     return $status
 }
 
-# Every file of the library, the tool and the tests is in a list of CMake, so none is forgotten.
+# Every source is named in some CMakeLists.txt, or its stem in a table (.def), so none is forgotten.
 listed_sources()
 {
+    git ls-files -z --cached --others --exclude-standard -- '*CMakeLists.txt' '*.def' |
+        xargs -0 cat > "$scratch/lists"
     git ls-files --cached --others --exclude-standard -- 'src/*.c' 'cli/*.c' 'tests/*.c' 'bench/*.c' \
         'examples/*.c' > "$scratch/sources"
     status=0
     while read -r path; do
-        name=$(basename "$path")
-        folder=$(dirname "$path")
-        while [ ! -f "$folder/CMakeLists.txt" ] && [ "$folder" != . ]; do
-            folder=$(dirname "$folder")
-        done
-        if ! grep -q -F "$name" "$folder/CMakeLists.txt"; then
-            echo "$path is in no list of $folder/CMakeLists.txt"
+        file=$(basename "$path")
+        if ! grep -q -F -e "$file" -e "(${file%.c}" "$scratch/lists"; then
+            echo "$path is in no list of a CMakeLists.txt"
             status=1
         fi
     done < "$scratch/sources"
@@ -71,6 +69,7 @@ tidy()
         git ls-files -z --cached -- 'src/*.c' 'cli/*.c' 'tests/*.c' 'bench/*.c' 'examples/*.c' |
         xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p build-lint 2> "$scratch/tidy.err"
     status=$?
+    [ -f "$scratch/tidy.err" ] || return $status
     # "N warnings generated" counts what is suppressed in system headers.
     grep -v -E '^[0-9]+ warnings? generated|^Suppressed|^Use -header-filter' "$scratch/tidy.err" >&2
     return $status
