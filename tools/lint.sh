@@ -45,7 +45,8 @@ manual_pages()
     return $status
 }
 
-# Every source is named in some CMakeLists.txt, or its stem in a table (.def), so none is forgotten.
+# Every source is named in some CMakeLists.txt, or its stem in a table (.def), or a test in its own
+# folder by what it tests, so none is forgotten.
 listed_sources()
 {
     git ls-files -z --cached --others --exclude-standard -- '*CMakeLists.txt' '*.def' |
@@ -55,7 +56,9 @@ listed_sources()
     status=0
     while read -r path; do
         file=$(basename "$path")
-        if ! grep -q -F -e "$file" -e "(${file%.c}" "$scratch/lists"; then
+        stem=${file%.c}
+        if ! grep -q -F -e "$file" -e "($stem" "$scratch/lists" &&
+            ! grep -q -w -s -e "${stem#test_}" "$(dirname "$path")/CMakeLists.txt"; then
             echo "$path is in no list of a CMakeLists.txt"
             status=1
         fi
