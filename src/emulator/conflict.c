@@ -62,6 +62,9 @@ void conflict_report(const block *owner, uint32_t address, touch earlier, bool w
     const char *why = "with no order between the two";
     if (fence_only) {
         why = "ordered, but without fence_proxy_async before the asynchronous access";
+    } else if (by->thread->vc[touch_agent(earlier)] >= touch_clock(earlier)) {
+        why =
+            "known to the warp by now, but not at its last wgmma_fence, as of which operands count";
     } else if (touch_clock(earlier) == TOUCH_IN_FLIGHT) {
         why = "which is in flight";
     } else if (agent->kind == AGENT_COPY) {

@@ -162,7 +162,7 @@ static bool advance(operation *self)
     return true;
 }
 
-static const operation_kind arrive_kind = {"arrive", advance, NULL, NULL, false};
+static const operation_kind arrive_kind = {"arrive", advance, NULL, NULL, false, false};
 
 void arrivals_complete(thread *self)
 {

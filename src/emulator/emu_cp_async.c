@@ -49,7 +49,7 @@ void cp_async_free(thread *self)
 
 static bool advance_copy(operation *self);
 
-static const operation_kind copy_kind = {"cp.async", advance_copy, NULL, NULL, true};
+static const operation_kind copy_kind = {"cp.async", advance_copy, NULL, NULL, true, false};
 
 /* Copies up to number `last` of the thread are complete. */
 static bool complete_up_to(const thread *self, uint32_t last)
@@ -151,8 +151,8 @@ static bool advance_arrive(operation *self)
     return true;
 }
 
-static const operation_kind arrive_kind = {"arrive after cp.async", advance_arrive, copies_complete,
-                                           NULL, false};
+static const operation_kind arrive_kind = {
+    "arrive after cp.async", advance_arrive, copies_complete, NULL, false, false};
 
 /* Publishes the copies, and nothing else that the thread did. */
 void emu_cp_async_mbarrier_arrive_noinc(smem_addr bar, emu_site *site)

@@ -87,7 +87,7 @@ static bool advance(operation *self)
     return true;
 }
 
-static const operation_kind load_kind = {"copy", advance, NULL, NULL, true};
+static const operation_kind load_kind = {"copy", advance, NULL, NULL, true, true};
 
 /* True if the destination is usable; then target and offset. */
 static bool resolve(thread *self, const emu_site *site, smem_addr dst, uint32_t bytes,

@@ -156,7 +156,7 @@ static void discard(operation *self)
     free(self->store.taken);
 }
 
-static const operation_kind store_kind = {"store", advance, NULL, discard, false};
+static const operation_kind store_kind = {"store", advance, NULL, discard, false, true};
 
 static bool source_allowed(thread *self, const emu_site *site, smem_addr src, uint32_t bytes,
                            uint32_t alignment)

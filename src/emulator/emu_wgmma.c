@@ -144,7 +144,7 @@ static bool advance(operation *self)
     return true;
 }
 
-static const operation_kind wgmma_kind = {"wgmma", advance, first_of_warp, NULL, false};
+static const operation_kind wgmma_kind = {"wgmma", advance, first_of_warp, NULL, false, false};
 
 /* What the lanes must agree on: where their registers are, and the other operands. */
 typedef struct lane_registers {

@@ -181,7 +181,8 @@ typedef struct emu_launch {
     size_t params_bytes;
     uint32_t blocks;
     uint32_t cluster; /* blocks a cluster, divides blocks; 1 = none */
-    uint32_t threads; /* a multiple of 32, at most 1,024 */
+    uint32_t threads; /* a multiple of 32, at most 1,024; at most 8,192 of a cluster, or of a pair
+                         of grids */
     uint32_t smem_bytes;
     uint32_t registers; /* a thread at launch, for the setmaxnreg pool; 0 = not checked */
 } emu_launch;

@@ -20,6 +20,7 @@ enum {
     SMEM_MAX = 232448, /* dynamic shared memory of a block */
     THREADS_MAX = 1024,
     CLUSTER_MAX = 16,
+    LIVE_THREADS_MAX = 8192,
 };
 
 static bool launch_valid(const emu_launch *launch)
@@ -38,7 +39,15 @@ static bool arguments_valid(const emu_config *config, const emu_memory *memory,
         (unsigned)config->order >= EMU_ORDER_COUNT) {
         return false;
     }
-    return launch_valid(&launches[0]) && (count == 1 || launch_valid(&launches[1]));
+    uint64_t live = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!launch_valid(&launches[i])) {
+            return false;
+        }
+        live +=
+            (uint64_t)launches[i].threads * (count == 1 ? launches[i].cluster : launches[i].blocks);
+    }
+    return live <= LIVE_THREADS_MAX;
 }
 
 static void block_exit(block *owner)

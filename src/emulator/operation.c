@@ -80,7 +80,7 @@ void operation_issue(operation *self)
     if (policy == EMU_EARLIEST || (policy == EMU_DELAY_SITE && !site_delayed(self->site)) ||
         (policy == EMU_RANDOM && machine_random(RANDOM_AT_ISSUE) == 0)) {
         operation_complete(self);
-    } else if (policy == EMU_TORN) {
+    } else if (policy == EMU_TORN && self->kind->halves) {
         advance(self);
     }
 }

@@ -17,6 +17,7 @@ typedef struct operation_kind {
     /* Gives back what it holds, when the run ends before it; NULL = nothing. */
     void (*discard)(operation *self);
     bool into_block; /* a load_operation */
+    bool halves;     /* its first stage moves the first half of the data */
 } operation_kind;
 
 /* A copy into shared memory of one block: TMA tile, bulk, or cp.async. */
