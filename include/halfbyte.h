@@ -794,6 +794,11 @@ HALFBYTE_API halfbyte_status halfbyte_unpack_weights(halfbyte_device *device,
  *   scale      f32, shape by mode; written, STATIC: read
  *   epsilon    at least 0 and finite, epsilon / 448 not 0; 0 itself = 1e-4
  * m or k 0: scales that cover no element are written as those of zeros.
+ *
+ * Tensors are aligned to their element, in the memory of the device.  A GPU gives the CPU's bits
+ * for any of them, and is fastest where the rows of src begin at multiples of 16 bytes and those of
+ * dst at multiples of 8 (f32: 4); a TENSOR without gaps between its rows counts as one row.  While
+ * it computes the scale of a TENSOR, the scale's memory holds other values.
  */
 typedef struct halfbyte_activation_quantization {
     size_t struct_size;
@@ -808,7 +813,13 @@ typedef struct halfbyte_activation_quantization {
     float epsilon;
 } halfbyte_activation_quantization;
 
-/* ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_UNSUPPORTED.  device NULL = the CPU, one thread. */
+/*
+ * Enqueues the work on stream and returns; the CPU computes before it returns.  Never allocates,
+ * never synchronises, never reads device data on the host; may be captured into a CUDA graph.
+ *   device   NULL = the CPU, one thread
+ *   stream   must be NULL for the CPU
+ * ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_UNSUPPORTED, ERR_CUDA.
+ */
 HALFBYTE_API halfbyte_status halfbyte_quantize_activations(
     halfbyte_device *device, const halfbyte_activation_quantization *arguments,
     halfbyte_stream stream);
@@ -848,7 +859,8 @@ typedef struct halfbyte_weight_quantization {
     halfbyte_scale_out scale;
 } halfbyte_weight_quantization;
 
-/* ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_UNSUPPORTED.  Host memory; device NULL = one thread. */
+/* ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_UNSUPPORTED.  Host memory and the CPU whatever the
+ * device: the threads of a MODEL device, one thread with any other or NULL. */
 HALFBYTE_API halfbyte_status
 halfbyte_quantize_weights(halfbyte_device *device, const halfbyte_weight_quantization *arguments);
 

@@ -6,8 +6,8 @@
 #include "cuda/gpu.h"
 #include "halfbyte.h"
 
-/* Loads its kernels.  Done once when a device is opened: quantising has no plan, and its calls must not
- * take device memory. */
+/* Loads its kernels.  Done once when a device is opened: quantising has no plan, and its calls must
+ * not take device memory. */
 cuda_status gpu_quantize_load(gpu *device);
 
 /* Enqueues the work.  Arguments are checked and epsilon resolved.  Allocates nothing, waits for

@@ -66,8 +66,8 @@ static quantize_launch *launch_add(quantize_launches *launches, int kernel,
     return added;
 }
 
-/* Cuts the tensor into tiles of as many rows as there are, up to 8: neighbours in a scale tensor that
- * is contiguous along m are then written by one block. */
+/* Cuts the tensor into tiles of as many rows as there are, up to 8: neighbours in a scale tensor
+ * that is contiguous along m are then written by one block. */
 static halfbyte_status tiles_make(quantize_params *p)
 {
     p->tile_rows = 1;

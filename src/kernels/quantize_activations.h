@@ -7,23 +7,24 @@
  *   quantize_amax     the tensor, first pass: the largest magnitude into the word of the scale
  *   quantize_tensor   the tensor, second pass, and scales that are given: divides
  *
- * All are bound by memory: lanes load 16 bytes each, side by side, and a thread has QUANTIZE_VECTORS
- * loads on their way before it uses the first.  A body is compiled for the three source types and
- * branches once.
+ * All are bound by memory: lanes load 16 bytes each, side by side, and a thread has
+ * QUANTIZE_VECTORS loads on their way before it uses the first.  A body is compiled for the three
+ * source types and branches once.
  *
- * THE WORD OF THE SCALE.  The scale of a tensor is known when all of it has been read, and no memory but
- * the scale itself is there to meet in.  The stream sets the word to 0; quantize_amax raises it to
- * QUANTIZE_AMAX_TAG | bits of the largest magnitude (a maximum of integers: any order gives it);
- * quantize_tensor turns it into the scale.  Blocks of quantize_tensor may read the word before or after
- * that: the tag tells which, and both ways lead to the same scale.  A replay of a graph starts with the
- * 0 again.
+ * THE WORD OF THE SCALE.  The scale of a tensor is known when all of it has been read, and no
+ * memory but the scale itself is there to meet in.  The stream sets the word to 0; quantize_amax
+ * raises it to QUANTIZE_AMAX_TAG | bits of the largest magnitude (a maximum of integers: any order
+ * gives it); quantize_tensor turns it into the scale.  Blocks of quantize_tensor may read the word
+ * before or after that: the tag tells which, and both ways lead to the same scale.  A replay of a
+ * graph starts with the 0 again.
  *
  * PARAMETERS (define before including)
  *   QUANTIZE_NAME      name of the kernel: that of the instance file and of its row in
  *                      quantize_kernels.def
  *   QUANTIZE_BODY      one of the four names above
  *   QUANTIZE_MOST_THREADS   of a block
- *   QUANTIZE_SHARING   such blocks on an SM: bounds the registers, so that enough loads are on their way
+ *   QUANTIZE_SHARING   such blocks on an SM: bounds the registers, so that enough loads are on
+ * their way
  */
 #include "kernels/hopper/hopper.h"
 #include "kernels/quantize_params.h"
@@ -48,14 +49,15 @@ HB_DEVICE uint32_t lanes_larger(uint32_t key, uint32_t lanes)
     return key;
 }
 
-/* The largest key of the block, in every thread of the first warp, or of all warps.  A word of shared
- * memory a warp; they are not used again. */
+/* The largest key of the block, in every thread of the first warp, or of all warps.  A word of
+ * shared memory a warp; they are not used again. */
 HB_DEVICE uint32_t block_larger(uint32_t key, uint32_t warps)
 {
     const smem_addr words = smem_base();
+    const uint32_t warp = warp_index(); /* here: by all lanes, it is a shuffle */
     key = lanes_larger(key, 32);
     if (lane_index() == 0) {
-        smem_store_u32(words + warp_index() * 4u, key);
+        smem_store_u32(words + warp * 4u, key);
     }
     block_sync();
     return lanes_larger(lane_index() < warps ? smem_load_u32(words + lane_index() * 4u) : 0u, 32);
@@ -104,9 +106,8 @@ HB_DEVICE void quantize_blocks(const quantize_params *p, int source)
             vector_codes(source, vector, divisor_of_scale(scale), codes);
             store_codes(p, source, row, column, codes);
             if (column % 128u == 0) {
-                global_store_f32(p->scale + row * p->scale_stride_m +
-                                     column / 128u * p->scale_stride_k,
-                                 scale);
+                global_store_f32(
+                    p->scale + row * p->scale_stride_m + column / 128u * p->scale_stride_k, scale);
             }
         }
     }
@@ -139,8 +140,8 @@ HB_DEVICE uint32_t key_of_vectors(int source, const uint32_t *words)
     return key;
 }
 
-/* The first QUANTIZE_VECTORS vectors of each thread stay in registers.  What a longer row has beyond
- * them is read twice, the second time from the cache. */
+/* The first QUANTIZE_VECTORS vectors of each thread stay in registers.  What a longer row has
+ * beyond them is read twice, the second time from the cache. */
 HB_DEVICE void quantize_rows(const quantize_params *p, int source)
 {
     const uint32_t in_row = thread_index() % p->row_threads;

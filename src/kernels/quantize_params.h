@@ -27,14 +27,15 @@ enum { QUANTIZE_FROM_F32, QUANTIZE_FROM_BF16, QUANTIZE_FROM_F16 };
 #define QUANTIZE_SMEM_BYTES (1024 + 32 * 4)
 
 /*
- * The word of a scale that is computed for the whole tensor goes through three states, told apart by
- * the sign bit, which no computed scale has: 0; this bit with the largest magnitude so far; the scale.
+ * The word of a scale that is computed for the whole tensor goes through three states, told apart
+ * by the sign bit, which no computed scale has: 0; this bit with the largest magnitude so far; the
+ * scale.
  */
 #define QUANTIZE_AMAX_TAG 0x80000000u
 
 /*
- * Strides in elements.  A tile is tile_rows rows of QUANTIZE_WARPS / tile_rows segments, one segment a
- * warp; tiles are counted along k first, columns_of_tiles of them.
+ * Strides in elements.  A tile is tile_rows rows of QUANTIZE_WARPS / tile_rows segments, one
+ * segment a warp; tiles are counted along k first, columns_of_tiles of them.
  */
 typedef struct quantize_params {
     const void *src; /* [m, k] f32, bf16 or f16, aligned to its element */

@@ -3,20 +3,20 @@
  * Scales and quotients of the quantisers, to the bits of docs/numerics.md section 8.
  *
  * THE QUOTIENT.  q = cvt_e4m3(div_rn(x, scale)) with one scale for many x.  div_rn takes twice the
- * instructions that the memory leaves time for, so the reciprocal is made once a scale and the quotient
- * corrected twice with exact remainders:
+ * instructions that the memory leaves time for, so the reciprocal is made once a scale and the
+ * quotient corrected twice with exact remainders:
  *
  *     r  = RN(1 / scale)
  *     q0 = RN(x r)                           within 1.5 units in the last place of x / scale
  *     q1 = RN(q0 - RN(q0 scale - x) r)       one of the two numbers around x / scale
  *     q  = RN(q1 - (q1 scale - x) r)         = RN(x / scale)
  *
- * The last step is Markstein's theorem: from a reciprocal that is rounded correctly and a quotient that
- * is one of its two neighbours, the remainder is exact and one correction rounds correctly.  It holds
- * where nothing underflows or overflows:
+ * The last step is Markstein's theorem: from a reciprocal that is rounded correctly and a quotient
+ * that is one of its two neighbours, the remainder is exact and one correction rounds correctly. It
+ * holds where nothing underflows or overflows:
  *
- *     scale in [2^-60, 2^60]; |x| <= 512 scale, larger ones are brought down to that, which is 448 too.
- *     |x| < 2^-11 scale may be inexact; it stays below 2^-10 in magnitude and becomes a zero.
+ *     scale in [2^-60, 2^60]; |x| <= 512 scale, larger ones are brought down to that, which is 448
+ * too. |x| < 2^-11 scale may be inexact; it stays below 2^-10 in magnitude and becomes a zero.
  *
  * Zeros keep their sign: the remainder of -0 is -0 scale - (-0) = +0, and -0 - (+0) r = -0.
  * Other scales (given ones may be anything) go through div_rn.
@@ -50,8 +50,8 @@ HB_DEVICE divisor divisor_of_scale(float scale)
     return d;
 }
 
-/* The smallest power of two that is not below a finite scale > 0.  Subnormal ones are brought into the
- * normal range for it, exactly. */
+/* The smallest power of two that is not below a finite scale > 0.  Subnormal ones are brought into
+ * the normal range for it, exactly. */
 HB_DEVICE float scale_power_of_two(float scale)
 {
     const bool is_small = bits_of_f32(scale) < 0x00800000u;

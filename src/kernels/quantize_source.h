@@ -6,10 +6,10 @@
  * `source` is a constant in every call, so that each copy of a body knows its type.
  *
  * KEYS.  The largest finite magnitude is found without unpacking: an element's bits are shifted up
- * until the sign is gone, and a constant is added under which infinity and NaN, which stand above all
- * others, wrap round to below all finite keys.  So one unsigned maximum ranks the finite ones and
- * ignores the rest.  The upper element of a pair keeps what lies below it in its word: less than a
- * unit of its own last place, dropped when the key is read.
+ * until the sign is gone, and a constant is added under which infinity and NaN, which stand above
+ * all others, wrap round to below all finite keys.  So one unsigned maximum ranks the finite ones
+ * and ignores the rest.  The upper element of a pair keeps what lies below it in its word: less
+ * than a unit of its own last place, dropped when the key is read.
  */
 #ifndef HALFBYTE_KERNELS_QUANTIZE_SOURCE_H
 #define HALFBYTE_KERNELS_QUANTIZE_SOURCE_H

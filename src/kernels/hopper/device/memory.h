@@ -180,7 +180,8 @@ HB_DEVICE void global_store_u32x2(void *address, uint32_t v0, uint32_t v1)
     asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(v0), "r"(v1) : "memory");
 }
 
-/* A word that other blocks may access at the same time; it is whole, and nothing more is promised. */
+/* A word that other blocks may access at the same time; it is whole, and nothing more is promised.
+ */
 HB_DEVICE uint32_t global_load_u32_relaxed(const uint32_t *address)
 {
     uint32_t value;
