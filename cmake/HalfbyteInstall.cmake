@@ -9,6 +9,14 @@ install(TARGETS halfbyte halfbyte_static EXPORT halfbyte-targets
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES "${PROJECT_SOURCE_DIR}/include/halfbyte.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 
+# The emulator, for other people's kernels.
+if(TARGET halfbyte_emulator)
+    install(TARGETS halfbyte_emulator EXPORT halfbyte-targets
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    install(DIRECTORY "${PROJECT_BINARY_DIR}/include/halfbyte"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+
 # pkg-config. ${pcfiledir} is where the .pc file lies now, so the tree can be moved as a whole.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
     set(HALFBYTE_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
@@ -26,6 +34,12 @@ list(JOIN HALFBYTE_PC_PRIVATE " " HALFBYTE_PC_PRIVATE)
 configure_file(
     "${PROJECT_SOURCE_DIR}/cmake/halfbyte.pc.in" "${PROJECT_BINARY_DIR}/halfbyte.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/halfbyte.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(TARGET halfbyte_emulator)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/halfbyte-emulator.pc.in"
+        "${PROJECT_BINARY_DIR}/halfbyte-emulator.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/halfbyte-emulator.pc"
+        DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
 
 # find_package(halfbyte). Before 1.0 a minor version may break its users, so only the same one
 # satisfies a request.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cp.async: copies of 16 bytes by ordinary threads.  PTX ISA 9.7.9.25.3, 9.7.13.15.15.
+ * cp.async: copies of 4 or 16 bytes by ordinary threads.  PTX ISA 9.7.9.25.3, 9.7.13.15.15.
  *
  * They write in the generic proxy, so that an asynchronous reader needs fence_proxy_async after the
  * wait.
@@ -12,15 +12,16 @@
 #include "emulator/emu_mbarrier.h"
 #include "emulator/operation.h"
 #include "emulator/schedule.h"
+#include "emulator/stored.h"
 
 /* Copies of one thread, numbered from 1; groups by the number of their last copy. */
 typedef struct copy_groups {
     uint32_t agent;
     uint32_t issued; /* copies */
     uint32_t committed;
-    uint32_t group_end[64]; /* by group mod 64: number of its last copy */
-    uint32_t waited;        /* copies up to this one */
-    uint32_t pending;       /* not complete */
+    uint32_t group_end[64];  /* by group mod 64: number of its last copy */
+    uint32_t waited;         /* copies up to this one */
+    operation *first, *last; /* copies that are not complete, in order of issue */
     const emu_site *last_site;
     wait_list waiters;
 } copy_groups;
@@ -54,13 +55,22 @@ static const operation_kind copy_kind = {"cp.async", advance_copy, NULL, NULL, t
 /* Copies up to number `last` of the thread are complete. */
 static bool complete_up_to(const thread *self, uint32_t last)
 {
-    for (const operation *one = the_machine.first; one != NULL && self->copies->pending > 0;
-         one = one->next) {
-        if (one->kind == &copy_kind && one->issuer == self && touch_clock(one->load.mark) <= last) {
-            return false;
-        }
+    const operation *oldest = self->copies->first;
+    return oldest == NULL || touch_clock(oldest->load.mark) > last;
+}
+
+static void unlink_copy(copy_groups *groups, operation *self)
+{
+    operation **at = &groups->first;
+    operation *before = NULL;
+    while (*at != self) {
+        before = *at;
+        at = &(*at)->load.next_of_thread;
     }
-    return true;
+    *at = self->load.next_of_thread;
+    if (groups->last == self) {
+        groups->last = before;
+    }
 }
 
 static bool advance_copy(operation *self)
@@ -70,41 +80,56 @@ static bool advance_copy(operation *self)
         memcpy(load->target->smem + load->address, load->source, load->bytes);
         load->target->smem_version++;
     }
-    self->issuer->copies->pending--;
+    unlink_copy(self->issuer->copies, self);
     wait_list_wake(&self->issuer->copies->waiters);
     return true;
 }
 
-void emu_cp_async_16(smem_addr dst, const void *src, emu_site *site)
+static void copy(smem_addr dst, const void *src, uint32_t bytes, emu_site *site)
 {
     thread *self = thread_enter(site);
     copy_groups *groups = groups_of(self);
     block *owner = self->block;
-    if (dst % 16 != 0 || dst < SMEM_START || dst + 16 > owner->smem_end ||
-        (uintptr_t)src % 16 != 0) {
+    if (dst % bytes != 0 || dst < SMEM_START || dst + bytes > owner->smem_end ||
+        (uintptr_t)src % bytes != 0) {
         hazard(self, "memory", site, NULL,
-               "cp.async to shared address 0x%x from %p: outside, or no "
-               "multiples of 16",
-               dst, src);
+               "cp.async to shared address 0x%x from %p: outside, or no multiples of %u", dst, src,
+               bytes);
         return;
     }
-    global_allowed(self, site, src, 16, false);
+    global_allowed(self, site, src, bytes, false);
+    stores_check_read(self, site, src, bytes);
+    const mbarrier *hit = mbarrier_touched(owner, dst, bytes);
+    if (hit != NULL) {
+        hazard(self, "h", site, hit->init_site, "cp.async to the bytes of a live mbarrier");
+    }
     groups->issued++;
-    groups->pending++;
     groups->last_site = site;
     operation *issued = operation_new(&copy_kind, self, site);
     issued->load =
         (load_operation){.source = src,
-                         .bytes = 16,
+                         .bytes = bytes,
                          .target = owner,
                          .address = dst,
                          .mark = touch_make(groups->agent, groups->issued, site->id, false)};
     observer by = thread_observer(self, site);
     by.self = issued->load.mark;
-    shadow_write(owner, dst, 16, &by);
-    memset(owner->smem + dst, the_machine.config.poison, 16);
+    shadow_write(owner, dst, bytes, &by);
+    memset(owner->smem + dst, the_machine.config.poison, bytes);
     owner->smem_version++;
+    *(groups->last != NULL ? &groups->last->load.next_of_thread : &groups->first) = issued;
+    groups->last = issued;
     operation_issue(issued);
+}
+
+void emu_cp_async_4(smem_addr dst, const void *src, emu_site *site)
+{
+    copy(dst, src, 4, site);
+}
+
+void emu_cp_async_16(smem_addr dst, const void *src, emu_site *site)
+{
+    copy(dst, src, 16, site);
 }
 
 void emu_cp_async_commit(emu_site *site)

@@ -32,6 +32,7 @@ typedef struct load_operation {
     uint32_t map_group; /* of the issuer's bulk groups, which the reading of the map belongs to; 0:
                            none */
     touch mark;         /* of the destination while in flight */
+    operation *next_of_thread; /* cp.async: of the issuer, not complete */
 } load_operation;
 
 /* A copy out of shared memory. */

@@ -11,6 +11,7 @@
  * read then names the list. */
 typedef struct read_list {
     uint32_t capacity;
+    uint32_t next_free; /* while no cell uses it: number of the next such list */
     touch by_agent[];
 } read_list;
 
@@ -50,6 +51,7 @@ void shadow_clear(shadow *s)
         free(s->lists[i]);
     }
     s->list_count = 0;
+    s->free_list = 0;
     s->low = s->cells;
     s->high = 0;
 }
@@ -61,31 +63,40 @@ bool shadow_ordered(const observer *by, touch earlier)
     return by->vc[agent] >= clock && (!by->async || touch_async(earlier) || by->f[agent] >= clock);
 }
 
-/* Moves the inline reads of a cell into a list; false if memory is out. */
-static bool list_start(shadow *s, touch *reads)
+/* The number, from 1, of an empty list; 0 if memory is out. */
+static uint32_t list_take(shadow *s)
 {
-    const uint32_t capacity = the_machine.clocks.used;
-    read_list *list = calloc(1, sizeof *list + capacity * sizeof list->by_agent[0]);
-    if (list != NULL && s->list_count == s->list_capacity) {
+    const uint32_t number = s->free_list;
+    if (number != 0) {
+        read_list *list = s->lists[number - 1];
+        s->free_list = list->next_free;
+        memset(list->by_agent, 0, list->capacity * sizeof list->by_agent[0]);
+        return number;
+    }
+    if (s->list_count == s->list_capacity) {
         const uint32_t room = s->list_capacity ? 2 * s->list_capacity : 64;
         read_list **lists = realloc(s->lists, room * sizeof *lists);
-        if (lists != NULL) {
-            s->lists = lists;
-            s->list_capacity = room;
+        if (lists == NULL) {
+            return 0;
         }
+        s->lists = lists;
+        s->list_capacity = room;
     }
-    if (list == NULL || s->list_count == s->list_capacity) {
-        free(list);
-        return false;
+    const uint32_t capacity = the_machine.clocks.used;
+    read_list *list = calloc(1, sizeof *list + capacity * sizeof list->by_agent[0]);
+    if (list == NULL) {
+        return 0;
     }
     list->capacity = capacity;
-    for (int i = 0; i < SHADOW_READS; i++) {
-        list->by_agent[touch_agent(reads[i])] = reads[i];
-    }
-    memset(reads, 0, SHADOW_READS * sizeof *reads);
     s->lists[s->list_count] = list;
-    reads[0] = touch_make(LIST_AGENT, ++s->list_count, 0, false);
-    return true;
+    return ++s->list_count;
+}
+
+static void list_give_back(shadow *s, touch named)
+{
+    const uint32_t number = touch_clock(named);
+    s->lists[number - 1]->next_free = s->free_list;
+    s->free_list = number;
 }
 
 static void list_add(shadow *s, touch *reads, touch self)
@@ -104,6 +115,23 @@ static void list_add(shadow *s, touch *reads, touch self)
         *list = larger;
     }
     (*list)->by_agent[agent] = self;
+}
+
+/* Moves the inline reads of a cell into a list; false if memory is out. */
+static bool list_start(shadow *s, touch *reads)
+{
+    touch inline_reads[SHADOW_READS];
+    const uint32_t number = list_take(s);
+    if (number == 0) {
+        return false;
+    }
+    memcpy(inline_reads, reads, sizeof inline_reads);
+    memset(reads, 0, sizeof inline_reads);
+    reads[0] = touch_make(LIST_AGENT, number, 0, false);
+    for (int i = 0; i < SHADOW_READS; i++) {
+        list_add(s, reads, inline_reads[i]);
+    }
+    return true;
 }
 
 static inline void keep_read(shadow *s, touch *reads, touch self)
@@ -200,6 +228,9 @@ void shadow_write(block *owner, uint32_t address, uint32_t bytes, const observer
             if (memcmp(s->reads[cell], fine_reads, sizeof fine_reads) != 0) {
                 check_reads(owner, cell, by);
                 memcpy(fine_reads, s->reads[cell], sizeof fine_reads);
+            }
+            if (touch_agent(s->reads[cell][0]) == LIST_AGENT) {
+                list_give_back(s, s->reads[cell][0]);
             }
             memcpy(s->reads[cell], none, sizeof none);
         }

@@ -52,6 +52,7 @@ typedef struct shadow {
     uint32_t low, high;       /* cells that were ever written or read: [low, high) */
     struct read_list **lists; /* reads of the cells that have more, one an agent */
     uint32_t list_count, list_capacity;
+    uint32_t free_list; /* number of a list that no cell uses, 0 = none */
 } shadow;
 
 struct thread;

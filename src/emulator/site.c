@@ -68,6 +68,16 @@ const emu_site *site_numbered(uint32_t id)
     return id < sites_met ? sites[id] : NULL;
 }
 
+const char *site_file_of(const char *path)
+{
+    for (uint32_t id = 1; id < sites_met; id++) {
+        if (strlen(sites[id]->file) <= strlen(path) && same_file(path, sites[id]->file)) {
+            return sites[id]->file;
+        }
+    }
+    return path;
+}
+
 size_t emu_site_count(void)
 {
     return sites_met - 1;

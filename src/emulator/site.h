@@ -29,6 +29,9 @@ void sites_configure(const emu_config *config);
 /* The site with this number, 1 and up. */
 const emu_site *site_numbered(uint32_t id);
 
+/* The name that call sites of this file go by, if path ends in it; else path. */
+const char *site_file_of(const char *path);
+
 /* What the run's mutant makes of this instruction. */
 static inline emu_mutation site_mutation(const emu_site *site)
 {

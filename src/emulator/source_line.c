@@ -9,6 +9,7 @@
 
 #include "emulator/report.h"
 #include "emulator/report_private.h"
+#include "emulator/site.h"
 #include "emulator/text.h"
 
 static Dwfl *debug_information_open(void)
@@ -33,7 +34,7 @@ static bool look_up(Dwfl *dwfl, const void *pc, emu_place *place)
     Dwfl_Line *found = dwfl == NULL ? NULL : dwfl_getsrc(dwfl, (Dwarf_Addr)(uintptr_t)pc);
     int line = 0;
     const char *file = found == NULL ? NULL : dwfl_lineinfo(found, NULL, &line, NULL, NULL, NULL);
-    if (file == NULL || (file = text_keep(file)) == NULL) {
+    if (file == NULL || (file = text_keep(site_file_of(file))) == NULL) {
         return false;
     }
     *place = (emu_place){file, line, NULL};
