@@ -28,8 +28,8 @@ macro(halfbyte_embed_cubin images name cubin)
     list(APPEND ${images} "${image}")
 endmacro()
 
-# Sets `objects` to what embeds the kernels: one object a file in src/kernels/instances, from a cubin
-# that tools/build_kernel.sh has made and accepted.
+# Sets `objects` to what embeds the kernels: one object a file in src/kernels/instances, from a
+# cubin that tools/build_kernel.sh has made and accepted.
 function(halfbyte_embed_kernels objects)
     set(kernels "${PROJECT_SOURCE_DIR}/src/kernels")
     file(GLOB sources CONFIGURE_DEPENDS "${kernels}/instances/*.cu")

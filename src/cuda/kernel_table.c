@@ -6,9 +6,9 @@
 #include "kernels/quantize_params.h"
 
 /*
- * The cubins stand in objects of their own (kernel_image.S).  Weak in a build without nvcc, which has
- * none of them: then the address is NULL.  Strong otherwise, since a weak reference takes nothing
- * out of an archive.
+ * The cubins stand in objects of their own (kernel_image.S).  Weak in a build without nvcc, which
+ * has none of them: then the address is NULL.  Strong otherwise, since a weak reference takes
+ * nothing out of an archive.
  */
 #if defined(HALFBYTE_HAS_KERNELS)
 #define IMAGE_ATTRIBUTE __attribute__((visibility("hidden")))

@@ -27,9 +27,9 @@
  *                                  scales of A for the tile's tokens, then of B for its rows
  *   after them                     barriers of the ring
  *
- * SCALES and WAITS as in gemm_fp8_pipelined.h: block b + 1 is issued before block b is promoted, into
- * the other of two partial accumulators; a stage is released when its second block is promoted, since
- * the promotion loads the scales.
+ * SCALES and WAITS as in gemm_fp8_pipelined.h: block b + 1 is issued before block b is promoted,
+ * into the other of two partial accumulators; a stage is released when its second block is
+ * promoted, since the promotion loads the scales.
  *
  * RESULT: docs/numerics.md sections 4 to 6, the same bits as every other kernel: which operand is
  * on which side of the tensor core changes nothing, since the product of two scales commutes.
@@ -112,8 +112,8 @@ HB_DEVICE void produce(const gemm_fp8_params *p, smem_addr stages, ring r)
     }
 }
 
-/* One warp: the scales of every block, as far ahead as the ring is long.  A tile's 64 rows of B lie in
- * one block of 128. */
+/* One warp: the scales of every block, as far ahead as the ring is long.  A tile's 64 rows of B lie
+ * in one block of 128. */
 HB_DEVICE void produce_scales(const gemm_fp8_params *p, smem_addr scales, ring r)
 {
     const int32_t lane = (int32_t)lane_index();
@@ -161,9 +161,9 @@ HB_DEVICE void issue(float *partial, smem_addr block)
 }
 
 /*
- * acc = fma_rn(partial, scale of A * scale of B, acc): of four elements, 0 and 2 belong to the first
- * token of a pair, 1 and 3 to the second.  scales: shared address of those of the block; `pair`: byte
- * offset of the thread's first pair of tokens.
+ * acc = fma_rn(partial, scale of A * scale of B, acc): of four elements, 0 and 2 belong to the
+ * first token of a pair, 1 and 3 to the second.  scales: shared address of those of the block;
+ * `pair`: byte offset of the thread's first pair of tokens.
  */
 HB_DEVICE void promote(float *acc, const float *partial, smem_addr scales, uint32_t pair)
 {

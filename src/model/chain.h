@@ -47,7 +47,7 @@ typedef struct chain_panel {
 typedef struct chain_ops {
     const char *name;
 
-    /* codes[0..k), 0 <= k <= 128, padded with zeros to whole blocks; later blocks stay undefined. */
+    /* codes[0..k), 0 <= k <= 128, padded with zeros to whole blocks; later ones stay undefined. */
     void (*decode_row)(const uint8_t *codes, int k, chain_row *row);
 
     /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Four vectors of eight columns: AVX2.  Compiled for any x86-64, run only where chain.c finds it. */
+/* Four vectors of eight columns: AVX2.  Compiled for any x86-64, run where chain.c finds it. */
 #ifdef __x86_64__
 
 #include <immintrin.h>

@@ -19,8 +19,7 @@ typedef struct gemm_blocks {
     int64_t count;  /* blocks */
 } gemm_blocks;
 
-/* A run of k: [k_begin, k_begin + k_count), standing `pad` positions after the start of its atom.
- * */
+/* A run of k: [k_begin, k_begin + k_count), standing `pad` positions after its atom's start. */
 typedef struct gemm_run_of_k {
     int64_t k_begin;
     int k_count;

@@ -19,8 +19,7 @@ typedef struct gemm_scale {
     struct scale_layout layout; /* of the modes with a stride along k */
 } gemm_scale;
 
-/* Does it take part in the block's scale (docs/numerics.md section 5) rather than in the epilogue?
- * */
+/* Does it take part in the block's scale (docs/numerics.md section 5), not in the epilogue? */
 static inline bool gemm_scale_varies(const gemm_scale *scale)
 {
     return scale->mode == HALFBYTE_SCALE_1X128 || scale->mode == HALFBYTE_SCALE_128X128 ||

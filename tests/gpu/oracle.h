@@ -2,16 +2,16 @@
 /*
  * The GPU oracle: docs/numerics.md computed on the GPU with integers, one thread an output.
  *
- * It is slow and obvious, and it exists so that a billion outputs of a fast kernel can be compared on
- * the device in seconds.  It uses no tensor core; it is held against the CPU model first.
+ * It is slow and obvious, and it exists so that a billion outputs of a fast kernel can be compared
+ * on the device in seconds.  It uses no tensor core; it is held against the CPU model first.
  */
 #ifndef HALFBYTE_TESTS_GPU_ORACLE_H
 #define HALFBYTE_TESTS_GPU_ORACLE_H
 
 #include <stdint.h>
 
-/* Where the scale of (group, mn, k block) stands: at group * group_stride + (mn / mn_block) * stride_mn
- * + k block * stride_k, of type `type`. */
+/* Where the scale of (group, mn, k block) stands: at group * group_stride + (mn / mn_block) *
+ * stride_mn + k block * stride_k, of type `type`. */
 typedef struct oracle_scale {
     const void *data; /* NULL: absent */
     int64_t group_stride, stride_mn, stride_k;
@@ -35,7 +35,7 @@ typedef struct oracle_params {
     oracle_matrix channel;     /* f32 [n] a group: ld unused */
     oracle_matrix bias;
     oracle_scale a_scale, b_scale;
-    const int32_t *row_group;  /* group of each row of a and d, -1: not computed; NULL: all of group 0 */
+    const int32_t *row_group;  /* group of each row of a and d, -1: none; NULL: all of group 0 */
     int64_t rows;              /* of d, all groups together */
     int64_t rows_a_group;      /* MASKED: rows of a group's matrix; 0: one matrix */
     int64_t n, k;

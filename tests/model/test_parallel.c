@@ -28,7 +28,7 @@
 
 enum { TASKS = 1000 };
 
-/* Written without atomics: a task that ran twice at once would be a race that the sanitizer sees. */
+/* Without atomics: a task that ran twice at once would be a race that the sanitizer sees. */
 struct counted {
     int runs[TASKS];
 };

@@ -2,8 +2,8 @@
 /*
  * The ring of shared-memory stages between a producer and consumers.
  *
- *   full[s]    the producer's arrival (with expect_tx) and its copies' bytes, and where a warp fetches
- *              scales, an arrival of each of its lanes; consumers wait
+ *   full[s]    the producer's arrival (with expect_tx) and its copies' bytes, and where a warp
+ *              fetches scales, an arrival of each of its lanes; consumers wait
  *   empty[s]   one arrival of each consumer warp, after its own wgmma_wait(); the producer waits
  *
  * Both sides walk the stages in the same order for the whole life of the block, across tiles, and
@@ -79,7 +79,8 @@ HB_DEVICE void ring_wait_full(const ring *r)
 }
 
 /* Consumer: this warp is done with stage `stage`.  One lane arrives for the warp: what the other
- * lanes read of the stage by wgmma is complete for all of them, and they read it by nothing else. */
+ * lanes read of the stage by wgmma is complete for all of them, and they read it by nothing else.
+ * */
 HB_DEVICE void ring_release(const ring *r, uint32_t stage)
 {
     if (elect_one()) {
