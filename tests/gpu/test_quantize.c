@@ -129,6 +129,7 @@ static void replays_check(session *s, halfbyte_device *device, quantize_form for
         /* From large to small values: a maximum that was kept would show. */
         quantize_case_draw(&c, &r, replay % 2 == 0 ? QUANTIZE_FILL_NORMAL : QUANTIZE_FILL_SMALL);
         session_check(s, s->to_device(at.src, c.src.bytes, c.src.size), "cuMemcpyHtoD");
+        session_wait(s); /* the copy may return early, and this stream does not wait for it */
         session_check(s, s->graph_launch(exec, stream), "cuGraphLaunch");
         session_wait(s);
         images_compare(s, &c, &at);
