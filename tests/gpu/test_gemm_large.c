@@ -148,6 +148,7 @@ void gpu_test_gemm_graph(session *s)
     session_check(s, s->graph_instantiate(&exec, graph, 0), "cuGraphInstantiateWithFlags");
     for (int i = 0; i < 20; i++) {
         gemm_poison(s, &data);
+        session_wait(s); /* a non-blocking stream does not wait for the poison */
         session_check(s, s->graph_launch(exec, stream), "cuGraphLaunch");
         session_wait(s);
         gemm_compare(s, &kernels, "replayed", &data, expected);
