@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common.h"
 #include "names.h"
 
 const char *scheme_name(scheme_id scheme)
@@ -334,5 +335,13 @@ const safetensors_tensor *layer_find_weight(const safetensors_model *model, cons
         found = safetensors_model_find(model, full);
         free(full);
     }
+    return found;
+}
+
+bool model_reads_file(const safetensors_model *model, const char *given, const char *path)
+{
+    bool found = cli_same_file(given, path);
+    for (size_t i = 0; !found && i < safetensors_model_shard_count(model); ++i)
+        found = cli_same_file(safetensors_path(safetensors_model_shard(model, i)), path);
     return found;
 }

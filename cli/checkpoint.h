@@ -89,6 +89,10 @@ io_status layer_check_values(const safetensors_model *model, const layer *checke
 /* The library's element type of a tensor; HALFBYTE_TYPE_NONE for integers and fp64. */
 halfbyte_type tensor_element_type(tensor_dtype dtype);
 
+/* True if `path` is a file that the model is read from: `given` (what was opened) or a shard. To
+ * write there would destroy it. */
+bool model_reads_file(const safetensors_model *model, const char *given, const char *path);
+
 /* Bytes of all tensors of a layer. */
 uint64_t layer_bytes(const layer *measured);
 

@@ -261,11 +261,37 @@ static int set_activations(gemm_work *work)
     return instance_set_activations(made, work->device, work->values, work->static_scale);
 }
 
+static int refuse_output(const char *output)
+{
+    return cli_fail(CLI_USAGE, "%s is an input; give another -o FILE", io_quote_path(output).text);
+}
+
+/* The result must not take the place of what it is made from; --weights is looked at when open. */
+static int check_output(const gemm_options *options)
+{
+    const char *const inputs[] = {options->activations, options->group_sizes};
+    for (size_t i = 0; options->output != NULL && i < sizeof inputs / sizeof inputs[0]; ++i) {
+        if (inputs[i] != NULL && cli_same_file(inputs[i], options->output))
+            return refuse_output(options->output);
+    }
+    if (options->output == NULL || options->reference == NULL)
+        return CLI_OK;
+    safetensors_model *model = NULL;
+    io_error error;
+    if (safetensors_model_open(&model, options->reference, &error) != IO_OK)
+        return cli_fail_io(&error);
+    bool same = model_reads_file(model, options->reference, options->output);
+    safetensors_model_close(model);
+    return same ? refuse_output(options->output) : CLI_OK;
+}
+
 static int prepare(gemm_work *work)
 {
     const gemm_options *options = &work->options;
     halfbyte_problem problem;
-    int code = options->group_sizes != NULL ? gemm_read_sizes(work) : CLI_OK;
+    int code = check_output(options);
+    if (code == CLI_OK && options->group_sizes != NULL)
+        code = gemm_read_sizes(work);
     if (code == CLI_OK && options->activations != NULL)
         code = gemm_read_activations(work);
     else
@@ -278,6 +304,9 @@ static int prepare(gemm_work *work)
                         (long long)work->sizes_total, (long long)options->rows);
     if (code == CLI_OK && options->weights != NULL) {
         code = gemm_open_weights(work);
+        if (code == CLI_OK && options->output != NULL &&
+            model_reads_file(work->model, options->weights, options->output))
+            code = refuse_output(options->output);
         if (code == CLI_OK)
             code = gemm_build_problem(work, &problem);
     } else if (code == CLI_OK) {

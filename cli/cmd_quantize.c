@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "command.h"
 #include "common.h"
@@ -133,23 +132,6 @@ static const struct argp quantize_argp = {
 };
 
 /* ---- the run --------------------------------------------------------------------------------- */
-
-/* Overwriting a file that is being read would destroy both. */
-static int refuse_own_input(const quantize_run *work)
-{
-    struct stat output;
-    if (stat(work->options.output, &output) != 0)
-        return CLI_OK;
-    for (size_t i = 0; i < safetensors_model_shard_count(work->model); ++i) {
-        const char *path = safetensors_path(safetensors_model_shard(work->model, i));
-        struct stat input;
-        if (stat(path, &input) == 0 && input.st_dev == output.st_dev &&
-            input.st_ino == output.st_ino)
-            return cli_fail(CLI_USAGE, "%s is the input; give another -o OUT",
-                            io_quote_path(work->options.output).text);
-    }
-    return CLI_OK;
-}
 
 static int select_tensors(quantize_run *work)
 {
@@ -282,9 +264,10 @@ static int quantize(quantize_run *work)
     double start = cli_seconds();
     if (safetensors_model_open(&work->model, work->options.input, &error) != IO_OK)
         return cli_fail_io(&error);
-    int code = refuse_own_input(work);
-    if (code == CLI_OK)
-        code = select_tensors(work);
+    if (model_reads_file(work->model, work->options.input, work->options.output))
+        return cli_fail(CLI_USAGE, "%s is the input; give another -o OUT",
+                        io_quote_path(work->options.output).text);
+    int code = select_tensors(work);
     if (code == CLI_OK && work->num_quantized == 0)
         code = fail_nothing(work);
     if (code != CLI_OK)

@@ -99,6 +99,9 @@ bool cli_parse_int(const char *text, int64_t low, int64_t high, int64_t *value);
 /* The whole of `text` as a finite number. */
 bool cli_parse_real(const char *text, double *value);
 
+/* True if both paths lead to one file that exists: the same name, a link, another spelling. */
+bool cli_same_file(const char *one, const char *other);
+
 /* Seconds of a clock that only runs forward. */
 double cli_seconds(void);
 
