@@ -535,9 +535,10 @@ typedef struct halfbyte_matrix_out {
 } halfbyte_matrix_out;
 
 /*
- * A scale tensor; see halfbyte_scale_layout for its strides.  The one that is 1 there (MN_MAJOR and
- * OUTER: stride_mn, K_MAJOR: stride_k) must be 1, or 0, which stands for 1.  group_stride as for
- * matrices; for TENSOR it is the distance between the groups' values, 0 = all groups share one.
+ * A scale tensor, read (_in) or written (_out); see halfbyte_scale_layout for its strides.  The one
+ * that is 1 there (MN_MAJOR and OUTER: stride_mn, K_MAJOR: stride_k) must be 1, or 0, which stands
+ * for 1.  group_stride as for matrices; for TENSOR it is the distance between the groups' values,
+ * 0 = all groups share one.
  */
 typedef struct halfbyte_scale_in {
     const void *data;

@@ -78,6 +78,20 @@ static tensor scale_matrix(const halfbyte_scale_out *scale, halfbyte_type type,
     return t;
 }
 
+/* The stride that the layout fixes at 1: else the scales would be written where the caller does not
+ * look for them. */
+static halfbyte_status unit_stride_check(const halfbyte_scale_out *scale,
+                                         halfbyte_scale_layout layout, const tensor *t)
+{
+    const bool k_major = layout == HALFBYTE_SCALE_K_MAJOR;
+    const int64_t unit = k_major ? scale->stride_k : scale->stride_mn;
+    CHECK_ARGUMENT(t->columns <= 1 || unit == 1 || unit == 0,
+                   "arguments.scale.%s = %" PRId64
+                   ": must be 1 (or 0, which stands for 1) with layout %s",
+                   k_major ? "stride_k" : "stride_mn", unit, scale_layout_name(layout));
+    return HALFBYTE_SUCCESS;
+}
+
 /* ---- activations ----------------------------------------------------------------------------- */
 
 /* Bits, because the caller's environment may take subnormals for zeros. */
@@ -125,9 +139,8 @@ static halfbyte_status activation_fields_check(halfbyte_activation_quantization 
 static tensor activation_scale(const halfbyte_activation_quantization *a)
 {
     switch (a->mode) {
-    case HALFBYTE_SCALE_OUTER: { /* a column, so that its stride must be 1 */
+    case HALFBYTE_SCALE_OUTER:
         return scale_matrix(&a->scale, HALFBYTE_TYPE_F32, HALFBYTE_SCALE_MN_MAJOR, a->m, 1);
-    }
     case HALFBYTE_SCALE_1X128:
         return scale_matrix(&a->scale, HALFBYTE_TYPE_F32, a->layout, a->m,
                             blocks_of(a->k, QUANTIZE_BLOCK));
@@ -156,9 +169,8 @@ halfbyte_status halfbyte_quantize_activations(halfbyte_device *device,
     CHECK_STATUS(tensor_check(&src, false));
     CHECK_STATUS(tensor_check(&dst, true));
     CHECK_STATUS(tensor_check(&scale, !is_static));
-    CHECK_ARGUMENT(a.mode != HALFBYTE_SCALE_OUTER || a.m <= 1 || a.scale.stride_mn == 1,
-                   "arguments.scale.stride_mn = %" PRId64 ": must be 1 for mode outer",
-                   a.scale.stride_mn);
+    const bool blocks = a.mode == HALFBYTE_SCALE_1X128;
+    CHECK_STATUS(unit_stride_check(&a.scale, blocks ? a.layout : HALFBYTE_SCALE_MN_MAJOR, &scale));
     CHECK_STATUS(tensor_check_apart(&dst, &src));
     CHECK_STATUS(tensor_check_apart(&dst, &scale));
     if (!is_static) {
@@ -232,6 +244,7 @@ static halfbyte_status quantized_check(halfbyte_weight_quantization *a, bool wri
                           blocks_of(a->k, int4 ? group_size : QUANTIZE_BLOCK));
     scale->groups = a->groups;
     CHECK_STATUS(tensor_check(scale, written));
+    CHECK_STATUS(unit_stride_check(&a->scale, a->layout, scale));
     a->scale.stride_mn = a->scale.stride_k = scale->row_stride; /* only one of them is read */
     a->scale.group_stride = scale->group_stride;
     return written ? tensor_check_apart(dst, scale) : HALFBYTE_SUCCESS;

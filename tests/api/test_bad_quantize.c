@@ -45,7 +45,7 @@ static void activations_make(void *call)
     c->a.src.ld = c->a.dst.ld = K;
     c->a.scale.data = c->scale;
     c->a.scale.stride_k = M;
-    c->a.scale.stride_mn = 2;
+    c->a.scale.stride_mn = 1;
 }
 
 static halfbyte_status activations_run(void *call)
@@ -70,7 +70,8 @@ static halfbyte_status activations_run(void *call)
     }
 #define TENSOR SET(a.mode, HALFBYTE_SCALE_TENSOR)
 #define OUTER SET(a.mode, HALFBYTE_SCALE_OUTER), SET(a.scale.stride_mn, 1)
-#define K_MAJOR SET(a.layout, HALFBYTE_SCALE_K_MAJOR)
+#define K_MAJOR                                                                                    \
+    SET(a.layout, HALFBYTE_SCALE_K_MAJOR), SET(a.scale.stride_mn, 2), SET(a.scale.stride_k, 1)
 #define BF16 SET(a.src_type, HALFBYTE_TYPE_BF16)
 
 static const spoil_row activation_rows[] = {
@@ -120,8 +121,10 @@ static const spoil_row activation_rows[] = {
     {{SET(a.scale.stride_k, INT64_MAX)}, INVALID, "would not fit into the address space"},
     {{K_MAJOR, SET(a.scale.stride_mn, 1)}, INVALID, "arguments.scale.stride_mn = 1"},
     {{K_MAJOR, SET(a.scale.stride_mn, -2)}, INVALID, "arguments.scale.stride_mn = -2"},
-    {{OUTER, SET(a.scale.stride_mn, 2)}, INVALID, "scale.stride_mn = 2: must be 1 for mode outer"},
-    {{OUTER, SET(a.scale.stride_mn, 0)}, INVALID, "scale.stride_mn = 0: must be 1 for mode outer"},
+    {{SET(a.scale.stride_mn, 2)}, INVALID, "arguments.scale.stride_mn = 2: must be 1 (or 0"},
+    {{K_MAJOR, SET(a.scale.stride_k, 3)}, INVALID, "arguments.scale.stride_k = 3: must be 1 (or 0"},
+    {{OUTER, SET(a.scale.stride_mn, 2)}, INVALID, "arguments.scale.stride_mn = 2: must be 1 (or 0"},
+    {{OUTER, SET(a.scale.stride_mn, -1)}, INVALID, "arguments.scale.stride_mn = -1: must be 1"},
     {{COPY(a.scale.data, a.src.data)}, INVALID, "arguments.scale = 0x"},
     {{TENSOR, COPY(a.scale.data, a.src.data)}, INVALID, "overlaps arguments.src"},
     {{TENSOR, SET(a.flags, 1), COPY(a.dst.data, a.scale.data)},
@@ -162,6 +165,36 @@ static void test_struct_size(void **state)
     }
 }
 
+/* The stride that the mode or layout fixes at 1 may also be left 0. */
+static void test_unit_stride(void **state)
+{
+    static const halfbyte_scale_mode modes[] = {HALFBYTE_SCALE_OUTER, HALFBYTE_SCALE_1X128,
+                                                HALFBYTE_SCALE_1X128};
+    static activation_call zero;
+    (void)state;
+
+    for (int i = 0; i < 3; i++) {
+        activations_make(&activations);
+        activations_make(&zero);
+        for (int j = 0; j < M * K; j++) {
+            activations.src[j] = zero.src[j] = (float)(j % 29) * 0.375f - 4.0f;
+        }
+        activations.a.mode = zero.a.mode = modes[i];
+        zero.a.scale.stride_mn = 0;
+        if (i == 2) {
+            activations.a.layout = zero.a.layout = HALFBYTE_SCALE_K_MAJOR;
+            activations.a.scale.stride_mn = zero.a.scale.stride_mn = 2;
+            activations.a.scale.stride_k = 1;
+            zero.a.scale.stride_k = 0;
+        }
+        assert_int_equal(activations_run(&activations), HALFBYTE_SUCCESS);
+        assert_int_equal(activations_run(&zero), HALFBYTE_SUCCESS);
+        assert_memory_equal(activations.dst, zero.dst, sizeof zero.dst);
+        assert_memory_equal(activations.scale, zero.scale, sizeof zero.scale);
+        assert_true(zero.dst[0] != POISON);
+    }
+}
+
 /* q and its scales in one buffer, row after row, as messages between machines carry them. */
 static void test_interleaved_outputs(void **state)
 {
@@ -176,6 +209,7 @@ static void test_interleaved_outputs(void **state)
     activations.a.dst.data = buffer;
     activations.a.dst.ld = PITCH;
     activations.a.layout = HALFBYTE_SCALE_K_MAJOR;
+    activations.a.scale.stride_k = 1;
     activations.a.scale.data = buffer + K;
     activations.a.scale.stride_mn = PITCH / 4;
     assert_int_equal(halfbyte_quantize_activations(NULL, &activations.a, NULL), HALFBYTE_SUCCESS);
@@ -239,7 +273,7 @@ static void weights_make(void *call)
     c->a.src = (halfbyte_matrix_in){c->src, K, N * K};
     c->a.dst = (halfbyte_matrix_out){c->dst, K, N * K};
     c->a.scale.data = c->scale;
-    c->a.scale.stride_mn = 4;
+    c->a.scale.stride_mn = 1;
     c->a.scale.stride_k = N;
     c->a.scale.group_stride = N * 8;
     c->out = (halfbyte_matrix_out){c->back, K, N * K};
@@ -271,7 +305,8 @@ static halfbyte_status back_run(void *call)
         SPOIL_FIELD(weight_call, field), SPOIL_COPY, (int64_t)offsetof(weight_call, from)          \
     }
 #define E4M3 SET(a.weight_group_size, 0), SET(a.type, HALFBYTE_TYPE_E4M3)
-#define K_MAJOR SET(a.layout, HALFBYTE_SCALE_K_MAJOR)
+#define K_MAJOR                                                                                    \
+    SET(a.layout, HALFBYTE_SCALE_K_MAJOR), SET(a.scale.stride_mn, 4), SET(a.scale.stride_k, 1)
 #define BF16_SCALE SET(a.scale_type, HALFBYTE_TYPE_BF16)
 
 /* What both directions check. */
@@ -315,6 +350,8 @@ static const spoil_row weight_rows[] = {
     {{BF16_SCALE, ADD(a.scale.data, 1)}, MISALIGNED, "must be aligned to 2 bytes"},
     {{SET(a.scale.stride_k, N - 1)}, INVALID, "arguments.scale.stride_k = 4: must be at least 5"},
     {{K_MAJOR, SET(a.scale.stride_mn, 3)}, INVALID, "scale.stride_mn = 3: must be at least 4"},
+    {{SET(a.scale.stride_mn, 4)}, INVALID, "arguments.scale.stride_mn = 4: must be 1 (or 0"},
+    {{K_MAJOR, SET(a.scale.stride_k, N)}, INVALID, "arguments.scale.stride_k = 5: must be 1 (or 0"},
     {{SET(a.scale.group_stride, -1)}, INVALID, "arguments.scale.group_stride = -1"},
     {{SET(a.scale.group_stride, INT64_MAX)}, INVALID, "would not fit into the address space"},
 };
@@ -398,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_activations),         cmocka_unit_test(test_struct_size),
         cmocka_unit_test(test_interleaved_outputs), cmocka_unit_test(test_weights),
         cmocka_unit_test(test_weights_back),        cmocka_unit_test(test_other_executor),
+        cmocka_unit_test(test_unit_stride),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
