@@ -25,7 +25,10 @@ LAYERS = {
     "src/kernels": set(),
     "src/emulator": {"src/kernels", "src/model", "src/format"},
     "src/api": {"src/model", "src/format", "src/cuda", "src/kernels", "include"},
-    "cli": {"src/io", "include"},
+    # Runs kernels beside the model's public face.
+    "src/emulator/harness": {"src/emulator", "src/kernels", "include"},
+    # race drives the emulator.
+    "cli": {"src/io", "src/emulator", "src/emulator/harness", "include"},
     # bench_cpu measures parts of the model that no public call reaches alone.
     "bench": {"src/model", "src/io", "include"},
     "examples": {"src/io", "include"},
@@ -52,11 +55,13 @@ SYSTEM = {
     "src/cuda": {"dlfcn.h", "pthread.h"},
     "src/kernels": set(),
     "src/emulator": {"pthread.h", "sched.h", "unistd.h", "sys/mman.h", "ucontext.h",
-                     "elfutils/libdwfl.h", "sanitizer/common_interface_defs.h"},
+                     "elfutils/libdw.h", "elfutils/libdwfl.h",
+                     "sanitizer/common_interface_defs.h"},
+    "src/emulator/harness": {"sys/mman.h", "sys/types.h", "sys/wait.h", "unistd.h"},
     "src/api": {"pthread.h", "sched.h", "unistd.h"},
     "cli": POSIX | {"argp.h", "jansson.h"},
     "bench": POSIX,
-    "examples": POSIX,
+    "examples": POSIX | {"halfbyte/hopper.h", "halfbyte/emulator.h"},
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -65,6 +70,8 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 def layer_of(path):
     """The folder of LAYERS that a path (relative to the root) lies in, or None."""
     parts = path.parts
+    if "/".join(parts[:3]) in LAYERS:
+        return "/".join(parts[:3])
     if parts[0] == "src":
         return "/".join(parts[:2]) if len(parts) > 2 else None
     return parts[0]

@@ -188,7 +188,8 @@ struct machine {
     uint64_t *ready; /* a bit a thread */
     uint32_t ready_words;
     uint64_t steps;
-    emu_site *copying; /* the instruction that copies to or from kernel memory now, for faults */
+    emu_site *volatile copying; /* the instruction that copies to or from kernel memory now, for
+                                   faults */
 
     uint32_t *spare_clocks[64]; /* pairs */
     uint32_t spare_count;

@@ -2,6 +2,7 @@
 /*
  * From program counters to file and line.
  */
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,11 +30,37 @@ static Dwfl *debug_information_open(void)
     return dwfl;
 }
 
+/* The line of a program counter by way of all compilation units: clang writes no index of their
+ * addresses, which the direct way needs. */
+static const char *search_units(Dwfl *dwfl, Dwarf_Addr pc, int *line)
+{
+    Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+    Dwarf_Addr bias = 0;
+    for (Dwarf_Die *unit = NULL; module != NULL;) {
+        unit = dwfl_module_nextcu(module, unit, &bias);
+        if (unit == NULL) {
+            break;
+        }
+        if (dwarf_haspc(unit, pc - bias) > 0) {
+            Dwarf_Line *found = dwarf_getsrc_die(unit, pc - bias);
+            return found != NULL && dwarf_lineno(found, line) == 0
+                       ? dwarf_linesrc(found, NULL, NULL)
+                       : NULL;
+        }
+    }
+    return NULL;
+}
+
 static bool look_up(Dwfl *dwfl, const void *pc, emu_place *place)
 {
-    Dwfl_Line *found = dwfl == NULL ? NULL : dwfl_getsrc(dwfl, (Dwarf_Addr)(uintptr_t)pc);
+    const Dwarf_Addr address = (Dwarf_Addr)(uintptr_t)pc;
     int line = 0;
-    const char *file = found == NULL ? NULL : dwfl_lineinfo(found, NULL, &line, NULL, NULL, NULL);
+    if (dwfl == NULL) {
+        return false;
+    }
+    Dwfl_Line *found = dwfl_getsrc(dwfl, address);
+    const char *file = found != NULL ? dwfl_lineinfo(found, NULL, &line, NULL, NULL, NULL)
+                                     : search_units(dwfl, address, &line);
     if (file == NULL || (file = text_keep(site_file_of(file))) == NULL) {
         return false;
     }
