@@ -14,7 +14,7 @@
  *     halfbyte_device *device;  halfbyte_plan *plan;
  *     halfbyte_problem problem = halfbyte_problem_init();    fill in what is multiplied
  *     halfbyte_operands operands = halfbyte_operands_init(); fill in pointers and strides
- *     halfbyte_device_open(&device, NULL);                   once
+ *     halfbyte_device_open(&device, NULL);                   once; NULL: a GPU, else the CPU model
  *     halfbyte_plan_create(&plan, &problem, device);         once a layer
  *     halfbyte_run(plan, &operands, NULL, 0, NULL);          often
  *     halfbyte_plan_destroy(plan);  halfbyte_device_close(device);
