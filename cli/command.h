@@ -11,7 +11,8 @@
     XX(inspect, "tensors of a checkpoint, its quantisation and its faults")                        \
     XX(quantize, "quantise the linear layers of a safetensors model")                              \
     XX(gemm, "multiply, and print errors and a checksum of the output bits")                       \
-    XX(check, "prove that the arithmetic is exact on this machine")
+    XX(check, "prove that the arithmetic is exact on this machine")                                \
+    XX(race, "run the GPU kernels on the CPU, under every schedule")
 
 #define XX(name, summary) int command_##name(int argc, char **argv);
 CLI_COMMAND_MAP(XX)

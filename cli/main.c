@@ -43,6 +43,7 @@ static void print_help(FILE *stream)
             "  halfbyte quantize model.safetensors -o w4.safetensors --scheme w4afp8\n"
             "  halfbyte gemm --problem w4a8:m16n4096k7168:a1x128:bk128:dbf16\n"
             "  halfbyte check\n"
+            "  halfbyte race --all\n"
             "\n"
             "%sUsage:%s halfbyte COMMAND [OPTION...]\n"
             "\n"
@@ -62,7 +63,7 @@ static void print_exit_codes(void)
 {
     printf("%sExit codes%s\n"
            "  0  success\n"
-           "  1  a check failed: mismatches (check), faults in the file (inspect)\n"
+           "  1  a check failed: mismatches (check), faults in the file (inspect), findings (race)\n"
            "  2  usage: unknown option, tensor or name; arguments that do not fit together\n"
            "  3  no device of this machine or build serves the problem\n"
            "  4  environment: files, disk, memory, CUDA\n"

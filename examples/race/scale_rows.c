@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "halfbyte/emulator.h"
-#include "halfbyte/hopper.h"
+#include <halfbyte/emulator.h>
+#include <halfbyte/hopper.h>
 
 typedef struct scale_params {
     const float *in;    /* [rows, 256] */
@@ -57,8 +57,8 @@ KERNEL(scale_rows, scale_params, p, 256)
         if (thread_index() == 0) {
             bulk_wait_read(0); /* the copy of the row before has read the staging buffer ... */
         }
-        block_sync(); /* ... and everybody knows */
 #endif
+        block_sync(); /* ... and everybody knows */
         smem_store_f32(STAGING(s) + mine, value);
         fence_proxy_async(); /* before the copies below read it, and the next fetch overwrites IN */
         block_sync();

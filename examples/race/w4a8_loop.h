@@ -11,7 +11,7 @@
  *   W4A8_WAIT(tile)   what is waited for between the last wgmma of a tile and the scaling of its
  * sums
  */
-#include "halfbyte/hopper.h"
+#include <halfbyte/hopper.h>
 
 #ifndef W4A8_LOOP_ONCE
 #define W4A8_LOOP_ONCE

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "halfbyte/emulator.h"
+#include <halfbyte/emulator.h>
 
 /* In the steady state of the original: the wait leaves three of the four groups pending. */
 #define W4A8_NAME w4a8_wait_3

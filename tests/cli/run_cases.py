@@ -115,11 +115,14 @@ def main():
     parser.add_argument("--halfbyte", required=True, help="the program under test")
     parser.add_argument("--regenerate", action="store_true",
                         help="write what was printed into the cases that fail")
+    parser.add_argument("--without", default="", metavar="GLOB",
+                        help="leave out cases with such names")
     parser.add_argument("glob", nargs="*", default=["*"], help="only cases with such names")
     options = parser.parse_args()
     cases = os.path.join(HERE, "cases")
     names = sorted(name for name in os.listdir(cases)
-                   if any(fnmatch.fnmatch(name, glob) for glob in options.glob))
+                   if any(fnmatch.fnmatch(name, glob) for glob in options.glob) and
+                   not fnmatch.fnmatch(name, options.without))
     scratch = tempfile.mkdtemp()
     failed = 0
     try:

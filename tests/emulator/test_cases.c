@@ -105,7 +105,7 @@ static void test_racing(void **context)
             continue;
         }
         const race_case *racing = cases[i].racing;
-        const schedule_axes axes = {racing->file, racing->threads / 32};
+        const schedule_axes axes = {emu_site_count(), racing->threads / 32};
         expectations all;
         uint32_t shown = 0;
         const int before = state->failures;
@@ -160,7 +160,7 @@ static void test_fixed(void **context)
             continue;
         }
         const race_case *fixed = cases[i].fixed;
-        const schedule_axes axes = {fixed->file, fixed->threads / 32};
+        const schedule_axes axes = {emu_site_count(), fixed->threads / 32};
         uint64_t first = untouched;
         bool good = true;
         for (int policy = 0; policy < EMU_POLICY_COUNT; policy++) {

@@ -6,12 +6,10 @@
 #include <string.h>
 
 #include "emulator/harness/harness.h"
-#include "kernels/instances/halfbyte_sm90_fp8_block_dense_m128n128k128s6.cu"
-
-#define STRINGIFY_(x) #x
-#define STRINGIFY(x) STRINGIFY_(x)
+#include "kernels/gemm_fp8_params.h"
 
 struct harness_instance {
+    const harness_kernel *kernel;
     harness_problem problem;
     emu_memory *memory;
     uint8_t *a, *b;       /* [m, ld], [n, ld] e4m3 */
@@ -23,16 +21,7 @@ struct harness_instance {
     gemm_fp8_params params;
 };
 
-static const harness_problem grid[] = {
-    {.m = 70, .n = 40, .k = 0, .blocks = 1},
-    {.m = 1, .n = 8, .k = 128, .blocks = 1},
-    {.m = 128, .n = 128, .k = (GEMM_STAGES - 1) * 128, .blocks = 1},
-    {.m = 65, .n = 100, .k = GEMM_STAGES * 128, .blocks = 1},
-    {.m = 64, .n = 27, .k = (GEMM_STAGES + 1) * 128 - 80, .blocks = 1},
-    {.m = 300, .n = 96, .k = 4 * 128, .blocks = 1},
-    {.m = 127, .n = 128, .k = (2 * GEMM_STAGES + 1) * 128, .blocks = 1},
-    {.m = 260, .n = 129, .k = 3 * 128, .blocks = 2},
-};
+enum { SWIZZLE_OF_TILES = 1 /* SWIZZLE_128B */, TILE_K = 128 };
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
@@ -77,7 +66,7 @@ static bool allocate_all(harness_instance *made)
     made->k_blocks = (p->k + 127) / 128;
     made->n_blocks = (p->n + 127) / 128;
     made->ld = p->k / 16 * 16 + 32;
-    made->ldd = p->n + 2 + p->m % 2; /* by turns stored in pairs and one by one */
+    made->ldd = p->n + p->d_gap;
     made->d_bytes = (size_t)(p->m * made->ldd) * sizeof *made->d;
     made->a = allocate((size_t)(p->m * made->ld));
     made->b = allocate((size_t)(p->n * made->ld));
@@ -118,20 +107,18 @@ static bool register_all(harness_instance *made)
 static bool encode_maps(harness_instance *made)
 {
     const harness_problem *p = &made->problem;
-    const emu_tensor a = {made->a,
-                          1,
-                          2,
-                          {(uint64_t)p->k, (uint64_t)p->m},
-                          {0, (uint64_t)made->ld},
-                          {BLOCK_K, TILE_M},
-                          SWIZZLE_128B};
-    const emu_tensor b = {made->b,
-                          1,
-                          2,
-                          {(uint64_t)p->k, (uint64_t)p->n},
-                          {0, (uint64_t)made->ld},
-                          {BLOCK_K, TILE_N},
-                          SWIZZLE_128B};
+    const harness_kernel *kernel = made->kernel;
+    const emu_tensor a = {.data = made->a,
+                          .element_bytes = 1,
+                          .rank = 2,
+                          .dims = {(uint64_t)p->k, (uint64_t)p->m},
+                          .strides_bytes = {0, (uint64_t)made->ld},
+                          .box = {TILE_K, kernel->tile_m},
+                          .swizzle = SWIZZLE_OF_TILES};
+    emu_tensor b = a;
+    b.data = made->b;
+    b.dims[1] = (uint64_t)p->n;
+    b.box[1] = kernel->tile_n;
     return p->k == 0 || (emu_tensor_map_encode(&made->params.a, &a) &&
                          emu_tensor_map_encode(&made->params.b, &b));
 }
@@ -151,14 +138,16 @@ static void fill_params(harness_instance *made)
     params->n = (int32_t)made->problem.n;
     params->k_blocks = (int32_t)made->k_blocks;
     params->d_pairs = made->ldd % 2 == 0;
+    params->d_groups = made->ldd % 8 == 0 && made->problem.n % 8 == 0;
 }
 
 /* ---- reference ------------------------------------------------------------------------------- */
 
-static halfbyte_problem problem_of(const harness_problem *p)
+static halfbyte_problem state_problem(const harness_problem *p)
 {
     halfbyte_problem problem = halfbyte_problem_init();
     problem.family = HALFBYTE_FAMILY_FP8;
+    problem.groups = 1;
     problem.m_max = p->m;
     problem.n = p->n;
     problem.k = p->k;
@@ -171,7 +160,7 @@ static halfbyte_problem problem_of(const harness_problem *p)
 
 static halfbyte_status multiply(harness_instance *made, halfbyte_device *device)
 {
-    const halfbyte_problem problem = problem_of(&made->problem);
+    const halfbyte_problem problem = state_problem(&made->problem);
     halfbyte_operands operands = halfbyte_operands_init();
     operands.m = made->problem.m;
     operands.a.data = made->a;
@@ -213,7 +202,7 @@ static bool compute_wanted(harness_instance *made)
 static bool accepts(const halfbyte_problem *problem)
 {
     const halfbyte_problem served =
-        problem_of(&(harness_problem){problem->m_max, problem->n, problem->k, 1});
+        state_problem(&(harness_problem){problem->m_max, problem->n, problem->k, 0, 1});
     return problem->family == served.family && problem->grouping == HALFBYTE_GROUPING_DENSE &&
            problem->groups <= 1 && problem->d_type == served.d_type &&
            problem->a_scale.mode == served.a_scale.mode &&
@@ -237,13 +226,15 @@ static void destroy(harness_instance *instance)
     }
 }
 
-static harness_instance *create(const harness_problem *problem, uint64_t seed)
+static harness_instance *create(const harness_kernel *kernel, const harness_problem *problem,
+                                uint64_t seed)
 {
     harness_instance *made = allocate(sizeof *made);
     if (made == NULL) {
         return NULL;
     }
     memset(made, 0, sizeof *made);
+    made->kernel = kernel;
     made->problem = *problem;
     uint64_t state = seed;
     if (!allocate_all(made) || !register_all(made) || !encode_maps(made)) {
@@ -263,19 +254,27 @@ static harness_instance *create(const harness_problem *problem, uint64_t seed)
     return made;
 }
 
+/* Registers a thread that __launch_bounds__(threads, 1) leaves. */
+static uint32_t registers_of(uint32_t threads)
+{
+    const uint32_t most = 65536 / threads / 8 * 8;
+    return most < 255 ? most : 255;
+}
+
 static emu_status run(harness_instance *instance, const emu_config *config, emu_report *report,
                       uint64_t *mismatches)
 {
+    const harness_kernel *kernel = instance->kernel;
     const emu_launch launch = {
-        .name = STRINGIFY(GEMM_NAME),
-        .kernel = GEMM_NAME,
+        .name = kernel->name,
+        .kernel = kernel->entry,
         .params = &instance->params,
         .params_bytes = sizeof instance->params,
         .blocks = instance->problem.blocks,
-        .cluster = 1,
-        .threads = GEMM_THREADS,
-        .smem_bytes = GEMM_SMEM_BYTES,
-        .registers = 168,
+        .cluster = kernel->cluster,
+        .threads = kernel->threads,
+        .smem_bytes = kernel->smem_bytes,
+        .registers = registers_of(kernel->threads),
     };
     memset(instance->d, 0xa5, instance->d_bytes);
     const emu_status status = emu_run(config, instance->memory, &launch, 1, report);
@@ -286,14 +285,9 @@ static emu_status run(harness_instance *instance, const emu_config *config, emu_
     return status;
 }
 
-const harness_kernel harness_fp8_block = {
-    .name = STRINGIFY(GEMM_NAME),
-    .source = "kernels/gemm_fp8_block.h",
-    .threads = GEMM_THREADS,
-    .stages = GEMM_STAGES,
-    .grid = grid,
-    .grid_count = sizeof grid / sizeof grid[0],
+const harness_family family_of_accepts_fp8_block_dense = {
     .accepts = accepts,
+    .state = state_problem,
     .create = create,
     .run = run,
     .destroy = destroy,

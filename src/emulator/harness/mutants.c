@@ -115,12 +115,14 @@ static bool run_unchanged(mutant_set *set)
     const emu_config config = emu_config_default();
     emu_report *report = emu_report_create();
     bool good = report != NULL;
-    for (size_t i = 0; i < set->kernel->grid_count && good; i++) {
+    for (int i = 0; i < HARNESS_GRID && good; i++) {
         uint64_t mismatches = 0;
-        set->instances[i] = set->kernel->create(&set->kernel->grid[i], 1);
-        good = set->instances[i] != NULL &&
-               set->kernel->run(set->instances[i], &config, report, &mismatches) == EMU_OK &&
-               mismatches == 0 && emu_report_count(report) == 0;
+        const harness_problem problem = harness_grid(set->kernel, i);
+        set->instances[i] = set->kernel->family->create(set->kernel, &problem, 1);
+        good =
+            set->instances[i] != NULL &&
+            set->kernel->family->run(set->instances[i], &config, report, &mismatches) == EMU_OK &&
+            mismatches == 0 && emu_report_count(report) == 0;
     }
     emu_report_destroy(report);
     return good;
@@ -133,7 +135,7 @@ mutant_set *mutant_set_create(const harness_kernel *kernel)
         return NULL;
     }
     set->kernel = kernel;
-    set->instances = calloc(kernel->grid_count, sizeof *set->instances);
+    set->instances = calloc(HARNESS_GRID, sizeof *set->instances);
     const size_t first = emu_site_count();
     if (set->instances == NULL || !run_unchanged(set) || !enumerate(set, first, emu_site_count())) {
         mutant_set_destroy(set);
@@ -147,8 +149,8 @@ void mutant_set_destroy(mutant_set *set)
     if (set == NULL) {
         return;
     }
-    for (size_t i = 0; set->instances != NULL && i < set->kernel->grid_count; i++) {
-        set->kernel->destroy(set->instances[i]);
+    for (int i = 0; set->instances != NULL && i < HARNESS_GRID; i++) {
+        set->kernel->family->destroy(set->instances[i]);
     }
     free(set->instances);
     free(set->mutants);
@@ -200,14 +202,14 @@ mutant_result mutant_try(mutant_set *set, const mutant *one, emu_report *report)
         result.config.mutation = one->kind;
         /* The largest unchanged problem takes a small part of this. */
         result.config.max_steps = 20000000;
-        for (size_t i = 0; i < set->kernel->grid_count && !result.reported; i++) {
+        for (int i = 0; i < HARNESS_GRID && !result.reported; i++) {
             uint64_t mismatches = 0;
             emu_report_clear(report);
-            set->kernel->run(set->instances[i], &result.config, report, &mismatches);
+            set->kernel->family->run(set->instances[i], &result.config, report, &mismatches);
             result.runs++;
             result.wrong_bits |= mismatches != 0;
             result.reported = emu_report_count(report) != 0;
-            result.problem = set->kernel->grid[i];
+            result.problem = harness_grid(set->kernel, i);
         }
     }
     return result;

@@ -18,40 +18,36 @@ static bool is_asynchronous(const char *instruction)
     return false;
 }
 
-static bool ends_with(const char *text, const char *end)
+/* The index-th line of the kernel that may be delayed, or NULL; *count of all if it is not NULL.
+ * Sites of one line are delayed together. */
+static const emu_site *delayable_at(const schedule_axes *axes, size_t index, size_t *count)
 {
-    const size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-static bool can_delay(const schedule_axes *axes, const emu_site *site)
-{
-    return is_asynchronous(site->instruction) && ends_with(site->file, axes->source);
+    const emu_site *found = NULL, *last = NULL;
+    size_t lines = 0;
+    for (size_t i = axes->first_site; i < emu_site_count(); i++) {
+        const emu_site *site = emu_site_at(i);
+        if (is_asynchronous(site->instruction) && !(last != NULL && last->line == site->line)) {
+            found = lines == index ? site : found;
+            last = site;
+            lines++;
+        }
+    }
+    if (count != NULL) {
+        *count = lines;
+    }
+    return found;
 }
 
 static size_t delayable_count(const schedule_axes *axes)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < emu_site_count(); i++) {
-        count += can_delay(axes, emu_site_at(i));
-    }
+    size_t count;
+    delayable_at(axes, 0, &count);
     return count;
-}
-
-static const emu_site *delayable_at(const schedule_axes *axes, size_t index)
-{
-    for (size_t i = 0; i < emu_site_count(); i++) {
-        const emu_site *site = emu_site_at(i);
-        if (can_delay(axes, site) && index-- == 0) {
-            return site;
-        }
-    }
-    return NULL;
 }
 
 static void delay(const schedule_axes *axes, size_t index, emu_config *config)
 {
-    const emu_site *site = delayable_at(axes, index);
+    const emu_site *site = delayable_at(axes, index, NULL);
     if (site == NULL) {
         config->policy = EMU_EARLIEST;
         return;

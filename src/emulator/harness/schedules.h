@@ -9,8 +9,8 @@
 
 /* What the axes range over. */
 typedef struct schedule_axes {
-    const char *source; /* end of the file name of the sites that may be delayed */
-    uint32_t warps;     /* of a block: one of them may be starved */
+    size_t first_site; /* emu_site_count() before the kernel's first run: its sites follow */
+    uint32_t warps;    /* of a block: one of them may be starved */
 } schedule_axes;
 
 /*

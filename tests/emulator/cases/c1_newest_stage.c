@@ -29,19 +29,19 @@ KERNEL(CASE_KERNEL, case_params, p, 160)
     } else if (thread_index() < 128) {
         FRAGMENT_F32(acc, 4);
         for (tile = 0; tile < (uint32_t)p->tiles; tile++) {
-            mbarrier_wait(SMEM_BAR(s, tile & 1u), (tile >> 1) & 1u);
+            const uint32_t stage = tile & 1u;
+            mbarrier_wait(SMEM_BAR(s, stage), (tile >> 1) & 1u);
             wgmma_fence();
-            wgmma_e4m3_ss_n8(acc, DESC_A(s, tile & 1u), DESC_B(s, tile & 1u),
-                             tile != 0); /* other */
+            wgmma_e4m3_ss_n8(acc, DESC_A(s, stage), DESC_B(s, stage), tile != 0); /* other */
             wgmma_commit();
             wgmma_wait(1);
 #ifdef FIXED
             if (tile != 0 && elect_one()) {
-                mbarrier_arrive(SMEM_BAR(s, 2u + ((tile - 1u) & 1u)));
+                mbarrier_arrive(SMEM_BAR(s, 2u + (stage ^ 1u)));
             }
 #else
             if (elect_one()) {
-                mbarrier_arrive(SMEM_BAR(s, 2u + (tile & 1u)));
+                mbarrier_arrive(SMEM_BAR(s, 2u + stage));
             }
 #endif
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * c2: two warpgroups read one tile; one waits for its own groups and refills the tile, as though its
- * wait were a barrier of the block (tile-ai/tilelang#2613: most runs wrong on H100, none on a GPU
- * without wgmma).
+ * c2: two warpgroups read one tile; one waits for its own groups and refills the tile, as though
+ * its wait were a barrier of the block (tile-ai/tilelang#2613: most runs wrong on H100, none on a
+ * GPU without wgmma).
  *
  * expect: c2 at fault, other other
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * d2: the parity of a one-stage ring starts anew with each tile, which is right only if a tile has an
- * even number of trips (tile-ai/tilelang#2674, #3087, #2927): from the second tile on, the wait
+ * d2: the parity of a one-stage ring starts anew with each tile, which is right only if a tile has
+ * an even number of trips (tile-ai/tilelang#2674, #3087, #2927): from the second tile on, the wait
  * returns for a phase that was consumed before, or never.
  *
  * expect: d at fault

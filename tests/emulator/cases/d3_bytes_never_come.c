@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * d3: 1,024 bytes are expected, the box brings 2,048 (mirage-project/mirage#705): the phase can never
- * complete.
+ * d3: 1,024 bytes are expected, the box brings 2,048 (mirage-project/mirage#705): the phase can
+ * never complete.
  *
  * expect: d at fault
  */
@@ -16,9 +16,9 @@ KERNEL(CASE_KERNEL, case_params, p, 32)
 #ifdef FIXED
         mbarrier_arrive_expect_tx(full, 2048);
 #else
-        mbarrier_arrive_expect_tx(full, 1024); /* fault */
+        mbarrier_arrive_expect_tx(full, 1024);
 #endif
-        bulk_load(SMEM_STAGING(s), p->in, 2048, full); /* fault */
+        bulk_load(SMEM_STAGING(s), p->in, 2048, full);
     }
     mbarrier_wait(full, 0); /* fault */
     global_store_u32((uint32_t *)p->out + thread_index(),

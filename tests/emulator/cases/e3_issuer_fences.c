@@ -10,7 +10,10 @@
 KERNEL(CASE_KERNEL, case_params, p, 128)
 {
     const smem_addr s = smem_base();
-    smem_store_f32(SMEM_STAGING(s) + thread_index() * 4u, (float)thread_index()); /* other */
+    uint32_t i;
+    for (i = thread_index(); i < STAGING_BYTES / 4u; i += 128u) {
+        smem_store_u32(SMEM_STAGING(s) + i * 4u, i); /* other */
+    }
 #ifdef FIXED
     fence_proxy_async();
 #else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * e: write after read: scales are read by ordinary loads, and the stage is refilled by TMA, without
- * a proxy fence before it is given back (Dao-AILab/flash-attention@7ff1b621, deepseek-ai/DeepGEMM#389,
- * NVIDIA/TransformerEngine#2695).
+ * a proxy fence before it is given back (Dao-AILab/flash-attention@7ff1b621,
+ * deepseek-ai/DeepGEMM#389, NVIDIA/TransformerEngine#2695).
  *
  * expect: e at fault, other other
  */

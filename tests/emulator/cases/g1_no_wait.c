@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * g1: the staging buffer is refilled in the second tile although the store of the first may not have
- * read it.
+ * g1: the staging buffer is refilled in the second tile although the store of the first may not
+ * have read it.
  *
  * expect: g at fault, other other
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * k: the threads that meet at a named barrier do not agree on how many they are (Dao-AILab/quack#146).
+ * k: the threads that meet at a named barrier do not agree on how many they are
+ * (Dao-AILab/quack#146).
  *
  * expect: k at fault
  */

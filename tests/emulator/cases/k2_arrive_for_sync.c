@@ -18,7 +18,7 @@ KERNEL(CASE_KERNEL, case_params, p, 64)
             barrier_arrive(1, 64); /* fault */
 #endif
         } else {
-            barrier_sync(1, 64); /* fault */
+            barrier_sync(1, 64);
         }
     }
     global_store_u32((uint32_t *)p->out + thread_index(), thread_index());

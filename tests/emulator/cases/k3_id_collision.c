@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * k: two groups of warps use the same barrier id at the same time (flashinfer-ai/flashinfer#4533: one
- * request in 25).  Where one group happens to meet before the other begins, nothing is wrong.
+ * k: two groups of warps use the same barrier id at the same time (flashinfer-ai/flashinfer#4533:
+ * one request in 25).  Where one group happens to meet before the other begins, nothing is wrong.
  *
  * expect: k at fault
  * under: low-first

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * l: a tensor map in global memory is pointed at the next group while a load through it is in flight
- * (deepseek-ai/DeepGEMM#343, #430, #431: one element in a thousand wrong); cured by waiting for the
- * loads.
+ * l: a tensor map in global memory is pointed at the next group while a load through it is in
+ * flight (deepseek-ai/DeepGEMM#343, #430, #431: one element in a thousand wrong); cured by waiting
+ * for the loads.
  *
  * expect: l at fault, other other
  */

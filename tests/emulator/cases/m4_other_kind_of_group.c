@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * m4: cp.async copies are committed and awaited as a bulk group: the two kinds of groups have nothing
- * to do with each other.
+ * m4: cp.async copies are committed and awaited as a bulk group: the two kinds of groups have
+ * nothing to do with each other.
  *
  * expect: d at fault, other other
  */

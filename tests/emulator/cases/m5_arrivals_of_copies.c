@@ -22,7 +22,7 @@ KERNEL(CASE_KERNEL, case_params, p, 64)
     } else {
         mbarrier_wait(full, 0);
         global_store_u32((uint32_t *)p->out + lane_index(),
-                         smem_load_u32(SMEM_STAGING(s) + lane_index() * 16u)); /* fault */
+                         smem_load_u32(SMEM_STAGING(s) + lane_index() * 16u));
     }
 }
 

@@ -13,7 +13,7 @@ KERNEL(CASE_KERNEL, case_params, p, 384)
         setmaxnreg_dec(40);
 #else
         if (warp_index() == 0) {
-            setmaxnreg_dec(40); /* fault */
+            setmaxnreg_dec(40);
         }
 #endif
     } else {
