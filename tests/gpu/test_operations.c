@@ -14,8 +14,8 @@ static cuda_function kernel_of(const session *s, const char *name)
 }
 
 /*
- * fp32 numbers by index: each of the 2^20 upper parts with sixteen lower parts around the places where a
- * conversion rounds (quick: 2^16 upper parts, one lower part drawn for each).
+ * fp32 numbers by index: each of the 2^20 upper parts with sixteen lower parts around the places
+ * where a conversion rounds (quick: 2^16 upper parts, one lower part drawn for each).
  */
 static float number_at(const session *s, uint64_t i)
 {
@@ -151,7 +151,8 @@ static void arith_expect(const float *x, const float *y, const float *z, float *
 
 void gpu_test_arith(session *s)
 {
-    static const char *const names[OPERATIONS] = {"fma_rn", "mul_rn", "add_rn", "div_rn", "max_nan"};
+    static const char *const names[OPERATIONS] = {"fma_rn", "mul_rn", "add_rn", "div_rn",
+                                                  "max_nan"};
     const size_t count = s->quick ? 1 << 16 : 1 << 21;
     float *in[3], *expected[OPERATIONS];
     cuda_pointer in_at[3], out_at[OPERATIONS];
