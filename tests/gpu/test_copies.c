@@ -146,8 +146,8 @@ static void tensor_store(session *s, struct random *r, cuda_function function)
     session_reset(s);
     tma_case_draw(r, &c, form == STORE_TMA_3D ? 3 : 2, false,
                   form == STORE_REDUCE ? CUDA_TENSOR_FLOAT32 : -1);
-    void (*draw)(struct random *, uint8_t *, size_t) = form == STORE_REDUCE ? floats_draw
-                                                                            : bytes_draw;
+    void (*draw)(struct random *, uint8_t *, size_t) =
+        form == STORE_REDUCE ? floats_draw : bytes_draw;
     draw(r, tensor, c.bytes);
     draw(r, image, COPY_BYTES);
     const cuda_pointer target = session_upload(s, tensor, c.bytes);
@@ -187,7 +187,8 @@ static void bulk_load_once(session *s, struct random *r, cuda_function function)
     params.form = (uint32_t)random_between(r, COPY_BULK, COPY_BULK_HINT);
     bytes_draw(r, tensor, params.bytes + skew + 16);
     bytes_draw(r, image, COPY_BYTES);
-    params.source = (uint8_t *)session_pointer(session_upload(s, tensor, params.bytes + skew)) + skew;
+    params.source =
+        (uint8_t *)session_pointer(session_upload(s, tensor, params.bytes + skew)) + skew;
     params.image = session_pointer(session_upload(s, image, COPY_BYTES));
     load_run(s, function, &params, "a bulk copy arrives");
     memcpy(image + params.destination, tensor + skew, params.bytes);
@@ -241,10 +242,15 @@ static void multicast_once(session *s, struct random *r, cuda_function function,
     memset(&params, 0, sizeof params);
     memset(&c, 0, sizeof c);
     session_reset(s);
-    c = (tma_case){.type = CUDA_TENSOR_UINT8, .element = 1, .rank = 2, .span = 128,
-                   .dims = {CAST_COLUMNS, CAST_ROWS, 1}, .strides = {0, CAST_COLUMNS, 0},
-                   .box = {128, 8, 1}, .bytes = CAST_COLUMNS * CAST_ROWS};
-    c.at[0] = (int32_t)random_between(r, -20, CAST_COLUMNS - 100);
+    c = (tma_case){.type = CUDA_TENSOR_UINT8,
+                   .element = 1,
+                   .rank = 2,
+                   .span = 128,
+                   .dims = {CAST_COLUMNS, CAST_ROWS, 1},
+                   .strides = {0, CAST_COLUMNS, 0},
+                   .box = {128, 8, 1},
+                   .bytes = CAST_COLUMNS * CAST_ROWS};
+    c.at[0] = 16 * (int32_t)random_between(r, -2, (CAST_COLUMNS - 100) / 16);
     c.at[1] = (int32_t)random_between(r, -4, CAST_ROWS - 6);
     bytes_draw(r, tensor, c.bytes);
     bytes_draw(r, image, COPY_BYTES);
@@ -299,8 +305,13 @@ void gpu_test_tensormap_edit(session *s)
         edit_params params;
         memset(&params, 0, sizeof params);
         session_reset(s);
-        tma_case c = {.type = CUDA_TENSOR_UINT8, .element = 1, .rank = 2, .dims = {BOX, ROWS, 1},
-                      .strides = {0, BOX, 0}, .box = {BOX, ROWS, 1}, .bytes = BYTES};
+        tma_case c = {.type = CUDA_TENSOR_UINT8,
+                      .element = 1,
+                      .rank = 2,
+                      .dims = {BOX, ROWS, 1},
+                      .strides = {0, BOX, 0},
+                      .box = {BOX, ROWS, 1},
+                      .bytes = BYTES};
         const tensor_map map = tma_case_encode(s, &c, session_memory(s, BYTES));
         c.dims[0] = (uint64_t)random_between(&r, 1, 100);
         c.strides[1] = 112 + 16 * (uint64_t)random_below(&r, 10);

@@ -40,6 +40,10 @@ void tma_case_draw(struct random *r, tma_case *c, uint32_t rank, bool narrow, in
             c->at[i] = (int32_t)random_between(r, 0, size - 1);
         }
     }
+    /* Along rows the engine takes multiples of 16 bytes alone: anything else is an illegal
+     * instruction. */
+    const int32_t unit_x = (int32_t)(16 / c->element);
+    c->at[0] = c->at[0] / unit_x * unit_x;
     const uint64_t row = (c->dims[0] * c->element + 15) / 16 * 16;
     c->strides[1] = row + 16 * (uint64_t)random_below(r, 4);
     c->strides[2] = c->strides[1] * c->dims[1] + 16 * (uint64_t)random_below(r, 4);
@@ -55,10 +59,10 @@ tensor_map tma_case_encode(const session *s, const tma_case *c, cuda_pointer ten
     tensor_map map;
     memset(&map, 0, sizeof map);
     session_check(s,
-                  s->driver->tensor_map_encode(
-                      &map, c->type, c->rank, session_pointer(tensor), c->dims, c->strides + 1,
-                      c->box, element_strides, CUDA_TENSOR_INTERLEAVE_NONE, swizzle,
-                      CUDA_TENSOR_L2_256B, CUDA_TENSOR_FILL_ZERO),
+                  s->driver->tensor_map_encode(&map, c->type, c->rank, session_pointer(tensor),
+                                               c->dims, c->strides + 1, c->box, element_strides,
+                                               CUDA_TENSOR_INTERLEAVE_NONE, swizzle,
+                                               CUDA_TENSOR_L2_256B, CUDA_TENSOR_FILL_ZERO),
                   "cuTensorMapEncodeTiled");
     return map;
 }
@@ -79,8 +83,8 @@ void tma_case_walk(const tma_case *c, void (*visit)(void *context, uint32_t shar
             const int64_t x = (int64_t)c->at[0] + i;
             const bool inside = x >= 0 && x < (int64_t)c->dims[0] && y >= 0 &&
                                 y < (int64_t)c->dims[1] && z >= 0 && z < (int64_t)c->dims[2];
-            const int64_t global = z * (int64_t)c->strides[2] + y * (int64_t)c->strides[1] +
-                                   x * (int64_t)c->element;
+            const int64_t global =
+                z * (int64_t)c->strides[2] + y * (int64_t)c->strides[1] + x * (int64_t)c->element;
             visit(context, swizzled(c->shared + line * pitch + i * c->element, c->span),
                   inside ? global : -1);
         }

@@ -6,7 +6,8 @@
  * tensor (it is filled with zeros), to the transaction count of its current phase.  Stores and
  * reductions belong to the issuing thread's bulk groups.
  *   dst, src   shared addresses, 16-byte aligned for bulk copies, 128-byte for tensor copies
- *   x, y, z    coordinates of the box in elements, innermost first; may lie outside the tensor
+ *   x, y, z    coordinates of the box in elements, innermost first; may lie outside the tensor.
+ *              x must be a multiple of 16 bytes: anything else is an illegal instruction
  *   policy     L2_*
  */
 #ifndef HALFBYTE_KERNELS_HOPPER_DEVICE_TMA_H
