@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A libcuda.so.1 without a GPU.  It holds "device" memory in host memory, counts what is taken and given
- * back, and computes nothing: kernels are launched into the void.  The environment variable
+ * A libcuda.so.1 without a GPU.  It holds "device" memory in host memory, counts what is taken and
+ * given back, and computes nothing: kernels are launched into the void.  The environment variable
  * FAKE_CUDA names what fails; FAKE_LACKS (a macro) makes a driver that lacks a function.
  */
 #include <stdlib.h>
@@ -154,7 +154,7 @@ EXPORT cuda_result fake_launch(const cuda_launch_config *config, cuda_function f
 {
     (void)extra;
     return fails("launch") || config->grid_x == 0 || function == NULL || parameters == NULL ? 701
-                                                                                           : 0;
+                                                                                            : 0;
 }
 
 #if !defined(FAKE_LACKS)

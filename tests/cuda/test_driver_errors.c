@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a caller is told when the driver or the GPU is not there, or fails: a status and a sentence for each
- * case, nothing kept, and AUTO falls back to the CPU model where no GPU can be opened.
+ * What a caller is told when the driver or the GPU is not there, or fails: a status and a sentence
+ * for each case, nothing kept, and AUTO falls back to the CPU model where no GPU can be opened.
  *
- * The driver is loaded once a process, so each case runs this program again with another libcuda.so.1 in
- * LD_LIBRARY_PATH.  arguments: the program itself (CTest gives none), or `child`.
+ * The driver is loaded once a process, so each case runs this program again with another
+ * libcuda.so.1 in LD_LIBRARY_PATH.  arguments: the program itself (CTest gives none), or `child`.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -159,9 +159,9 @@ static void row_check(const error_row *row)
     assert_non_null(fgets(line, sizeof line, pipe));
     assert_int_equal(pclose(pipe), 0);
     print_message("%s %s: %s", row->folder, row->failing, line);
-    assert_int_equal(sscanf(line, "%15[^|]|%d|%d|%15[^|]|%n", step, &status, &balance, fallback,
-                            &sentence_at),
-                     4);
+    assert_int_equal(
+        sscanf(line, "%15[^|]|%d|%d|%15[^|]|%n", step, &status, &balance, fallback, &sentence_at),
+        4);
     assert_string_equal(step, row->step);
     assert_int_equal(status, row->status);
     assert_int_equal(balance, 0);

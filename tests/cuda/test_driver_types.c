@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every constant and layout of src/cuda/driver_types.h against <cuda.h>.  Built where that is installed; what
- * can be wrong at compile time stops the build.
+ * Every constant and layout of src/cuda/driver_types.h against <cuda.h>.  Built where that is
+ * installed; what can be wrong at compile time stops the build.
  */
 #include <cuda.h>
 #include <stddef.h>

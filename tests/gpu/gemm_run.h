@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products on the GPU through the public API, with operands made on the GPU, and the oracle's parameters for
- * the same product.
+ * Products on the GPU through the public API, with operands made on the GPU, and the oracle's
+ * parameters for the same product.
  */
 #ifndef HALFBYTE_TESTS_GPU_GEMM_RUN_H
 #define HALFBYTE_TESTS_GPU_GEMM_RUN_H
@@ -10,15 +10,16 @@
 #include "gpu/session.h"
 #include "halfbyte.h"
 
-/* Plans made from now on use kernel `index` of kernel_table alone; GEMM_ANY_KERNEL: the library chooses. */
+/* Plans made from now on use kernel `index` of kernel_table alone; GEMM_ANY_KERNEL: the library
+ * chooses. */
 enum { GEMM_ANY_KERNEL = -1 };
 void gemm_choose(int index);
 
 /* A device of the public API; ends the process if it cannot be opened. */
 halfbyte_device *gemm_device(halfbyte_executor executor);
 
-/* Plans, enqueues, frees the plan once the work is done.  Counts a failure and returns false if a call
- * fails. */
+/* Plans, enqueues, frees the plan once the work is done.  Counts a failure and returns false if a
+ * call fails. */
 bool gemm_run_once(session *s, halfbyte_device *device, const halfbyte_problem *problem,
                    const halfbyte_operands *operands);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares the GPU with the CPU: instructions, the oracle, the kernels through the public API, and what
- * racing code does.  One program that needs a driver and nothing else, to be carried to a machine
- * with a GPU.
+ * Compares the GPU with the CPU: instructions, the oracle, the kernels through the public API, and
+ * what racing code does.  One program that needs a driver and nothing else, to be carried to a
+ * machine with a GPU.
  *
- * Each test runs in a process of its own, so that a hang or a fault on the device ends that test alone.
+ * Each test runs in a process of its own, so that a hang or a fault on the device ends that test
+ * alone.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -22,6 +23,7 @@
 typedef struct options {
     const char *json;
     const char *only;
+    const char *skip;
     const char *commit;
     uint64_t seed;
     unsigned seconds; /* that a test may take */
@@ -115,16 +117,17 @@ static bool test_passes(const options *o, const gpu_test_row *row)
 static bool options_read(options *o, int count, char **arguments)
 {
     static const struct option known[] = {
-        {"json", required_argument, NULL, 'j'},   {"quick", no_argument, NULL, 'q'},
-        {"only", required_argument, NULL, 'o'},   {"seed", required_argument, NULL, 's'},
-        {"commit", required_argument, NULL, 'c'}, {"seconds", required_argument, NULL, 't'},
-        {NULL, 0, NULL, 0}};
+        {"json", required_argument, NULL, 'j'},    {"quick", no_argument, NULL, 'q'},
+        {"only", required_argument, NULL, 'o'},    {"seed", required_argument, NULL, 's'},
+        {"skip", required_argument, NULL, 'x'},    {"commit", required_argument, NULL, 'c'},
+        {"seconds", required_argument, NULL, 't'}, {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) {
         switch (option) {
         case 'j': o->json = optarg; break;
         case 'q': o->quick = true; break;
         case 'o': o->only = optarg; break;
+        case 'x': o->skip = optarg; break;
         case 's': o->seed = strtoull(optarg, NULL, 0); break;
         case 'c': o->commit = optarg; break;
         case 't': o->seconds = (unsigned)strtoul(optarg, NULL, 0); break;
@@ -136,17 +139,19 @@ static bool options_read(options *o, int count, char **arguments)
 
 int main(int count, char **arguments)
 {
-    options o = {NULL, NULL, "", 1, 150, false};
+    options o = {NULL, NULL, NULL, "", 1, 150, false};
     int passed = 0;
     int failed = 0;
     if (!options_read(&o, count, arguments)) {
-        fputs("usage: gpu_test [--quick] [--only PART_OF_A_NAME] [--seed N] [--json FILE] "
-              "[--commit ID] [--seconds N]\n",
-              stderr);
+        fputs(
+            "usage: gpu_test [--quick] [--only PART_OF_A_NAME] [--skip PART_OF_A_NAME] [--seed N] "
+            "[--json FILE] [--commit ID] [--seconds N]\n",
+            stderr);
         return 2;
     }
     for (int i = 0; i < TESTS; i++) {
-        if (o.only != NULL && strstr(tests[i].name, o.only) == NULL) {
+        if ((o.only != NULL && strstr(tests[i].name, o.only) == NULL) ||
+            (o.skip != NULL && strstr(tests[i].name, o.skip) != NULL)) {
             continue;
         }
         if (test_passes(&o, &tests[i])) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parameters of the kernels in instructions.cu, each of which shows what one group of instructions does.
+ * Parameters of the kernels in instructions.cu, each of which shows what one group of instructions
+ * does.
  *
  * Waits in them are bounded, so that a wrong byte count or parity is a wrong result and not a hang.
  */
@@ -16,13 +17,15 @@ enum {
     NAMED_ROUNDS = 64
 };
 
-/* One warp.  loaded = [6][32]: ldmatrix_x4, then ldmatrix_x2; then stmatrix_x4 and _x2 of `stored`. */
+/* One warp.  loaded = [6][32]: ldmatrix_x4, then ldmatrix_x2; then stmatrix_x4 and _x2 of `stored`.
+ */
 typedef struct matrix_params {
-    const uint32_t *image;    /* MATRIX_BYTES of shared memory before */
-    const uint32_t *rows;     /* [4][32] byte offset of the row that a lane names: x4, x2, st x4, st x2 */
-    const uint32_t *stored;   /* [6][32] */
-    uint32_t *loaded;         /* [6][32] */
-    uint32_t *dump;           /* MATRIX_BYTES after */
+    const uint32_t *image; /* MATRIX_BYTES of shared memory before */
+    const uint32_t
+        *rows; /* [4][32] byte offset of the row that a lane names: x4, x2, st x4, st x2 */
+    const uint32_t *stored; /* [6][32] */
+    uint32_t *loaded;       /* [6][32] */
+    uint32_t *dump;         /* MATRIX_BYTES after */
 } matrix_params;
 
 enum copy_form {

@@ -52,7 +52,8 @@ static uint32_t plain_offset(enum operand_layout layout, uint32_t rows, uint32_t
 
 uint32_t operand_bytes(enum operand_layout layout, uint32_t rows)
 {
-    const uint32_t bytes = layout == LAYOUT_SWIZZLE_128_GAPS ? rows / 8 * 2048 : rows * WGMMA_K_BYTES;
+    const uint32_t bytes =
+        layout == LAYOUT_SWIZZLE_128_GAPS ? rows / 8 * 2048 : rows * WGMMA_K_BYTES;
     return (bytes + 1023) / 1024 * 1024;
 }
 

@@ -16,9 +16,9 @@ typedef struct oracle_scale {
     const void *data; /* NULL: absent */
     int64_t group_stride, stride_mn, stride_k;
     int32_t mn_block;
-    int32_t type;     /* halfbyte_type */
-    int32_t along_k;  /* takes part in the block's scale; otherwise in the epilogue */
-    int32_t all_of_k; /* one group for all of k: the k block is always 0 */
+    int32_t type;       /* halfbyte_type */
+    int32_t along_k;    /* takes part in the block's scale; otherwise in the epilogue */
+    int32_t all_of_k;   /* one group for all of k: the k block is always 0 */
     int32_t interleave; /* INTERLEAVED4: at (k block / 4) * stride_k + mn * 4 + k block % 4 */
     int32_t pad;
 } oracle_scale;
@@ -31,18 +31,18 @@ typedef struct oracle_matrix {
 } oracle_matrix;
 
 typedef struct oracle_params {
-    oracle_matrix a, b, c, d;  /* a e4m3; b e4m3 or int4 row-major; d f32, bf16 or f16 */
-    oracle_matrix channel;     /* f32 [n] a group: ld unused */
+    oracle_matrix a, b, c, d; /* a e4m3; b e4m3 or int4 row-major; d f32, bf16 or f16 */
+    oracle_matrix channel;    /* f32 [n] a group: ld unused */
     oracle_matrix bias;
     oracle_scale a_scale, b_scale;
-    const int32_t *row_group;  /* group of each row of a and d, -1: none; NULL: all of group 0 */
-    int64_t rows;              /* of d, all groups together */
-    int64_t rows_a_group;      /* MASKED: rows of a group's matrix; 0: one matrix */
+    const int32_t *row_group; /* group of each row of a and d, -1: none; NULL: all of group 0 */
+    int64_t rows;             /* of d, all groups together */
+    int64_t rows_a_group;     /* MASKED: rows of a group's matrix; 0: one matrix */
     int64_t n, k;
-    int32_t block;             /* k positions a block: 128, 64, 32 */
+    int32_t block; /* k positions a block: 128, 64, 32 */
     int32_t group_k_offset;
     int32_t k_splits;
-    int32_t int4;              /* B is int4 */
+    int32_t int4; /* B is int4 */
     int32_t has_alpha;
     float alpha, beta;
     int32_t pad;

@@ -20,9 +20,8 @@ void oracle_gemm_run(const session *s, const oracle_kernels *kernels, oracle_par
     const int64_t outputs = params->rows * params->n;
     void *parameters[1] = {params};
     if (outputs > 0) {
-        session_start(s, kernels->gemm,
-                      (unsigned)((outputs + ORACLE_THREADS - 1) / ORACLE_THREADS), ORACLE_THREADS,
-                      parameters);
+        session_start(s, kernels->gemm, (unsigned)((outputs + ORACLE_THREADS - 1) / ORACLE_THREADS),
+                      ORACLE_THREADS, parameters);
     }
     session_wait(s);
 }

@@ -117,8 +117,7 @@ cuda_function session_function(const session *s, cuda_module module, const char 
     session_check(s, s->driver->module_function(&function, module, name), name);
     if (smem_bytes > 0) {
         session_check(
-            s,
-            s->driver->function_set(function, CUDA_FUNCTION_MAX_DYNAMIC_SMEM, (int)smem_bytes),
+            s, s->driver->function_set(function, CUDA_FUNCTION_MAX_DYNAMIC_SMEM, (int)smem_bytes),
             name);
     }
     return function;

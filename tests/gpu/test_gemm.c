@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernels through the public API on random problems, bit for bit against the CPU model, guard zones
- * and the memory between rows included.
+ * The kernels through the public API on random problems, bit for bit against the CPU model, guard
+ * zones and the memory between rows included.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,8 +49,10 @@ static int64_t draw_from(struct random *r, const int64_t *list, int count, int64
 /* Around the edges of tiles, instructions (32), blocks of k (128) and rings.  most_m 0: any m. */
 static void problem_draw(struct random *r, gemm_pair *pair, int index, int64_t most_m)
 {
-    int64_t m = DRAW(r, 300, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257);
-    int64_t n = DRAW(r, 400, 1, 2, 3, 8, 9, 63, 64, 65, 127, 128, 129, 130, 191, 192, 193, 383, 384);
+    int64_t m =
+        DRAW(r, 300, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257);
+    int64_t n =
+        DRAW(r, 400, 1, 2, 3, 8, 9, 63, 64, 65, 127, 128, 129, 130, 191, 192, 193, 383, 384);
     int64_t k = DRAW(r, 900, 1, 15, 16, 17, 31, 32, 33, 96, 127, 128, 129, 255, 256, 257, 640, 641,
                      767, 768, 769, 896, 1408, 1536, 1537, 1664, 2048, 2816, 3000);
     if (index % 20 == 19) {
@@ -64,9 +66,8 @@ static void problem_draw(struct random *r, gemm_pair *pair, int index, int64_t m
     if (most_m != 0 && m > most_m) {
         m = random_percent(r, 30) ? most_m : random_between(r, 1, most_m);
     }
-    pair->problem = gemm_fp8_problem(m, n, k,
-                                     random_percent(r, 50) ? HALFBYTE_SCALE_MN_MAJOR
-                                                           : HALFBYTE_SCALE_K_MAJOR);
+    pair->problem = gemm_fp8_problem(
+        m, n, k, random_percent(r, 50) ? HALFBYTE_SCALE_MN_MAJOR : HALFBYTE_SCALE_K_MAJOR);
     if (random_percent(r, 50)) {
         pair->problem.b_scale.layout = HALFBYTE_SCALE_MN_MAJOR;
     }
@@ -135,15 +136,14 @@ static void pair_compare(session *s, const gemm_pair *pair)
     const halfbyte_problem *p = &pair->problem;
     char what[160];
     snprintf(what, sizeof what, "m %lld n %lld k %lld ldd %lld, scales %d/%d, %d SMs",
-             (long long)pair->host.m, (long long)p->n, (long long)p->k,
-             (long long)pair->host.d.ld, (int)p->a_scale.layout, (int)p->b_scale.layout,
-             (int)p->num_sms);
+             (long long)pair->host.m, (long long)p->n, (long long)p->k, (long long)pair->host.d.ld,
+             (int)p->a_scale.layout, (int)p->b_scale.layout, (int)p->num_sms);
     session_download(s, pair->got, pair->d_at, pair->d_bytes);
     session_compare(s, what, pair->got, pair->d, 1, pair->d_bytes);
 }
 
-static void problem_test(session *s, struct random *r, halfbyte_device *const device[2],
-                         int index, int64_t most_m)
+static void problem_test(session *s, struct random *r, halfbyte_device *const device[2], int index,
+                         int64_t most_m)
 {
     gemm_pair pair;
     memset(&pair, 0, sizeof pair);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernels on large problems and in the long run, against the GPU oracle: 10^9 outputs, a thousand
- * repeats, any number of SMs, replayed by a graph.
+ * The kernels on large problems and in the long run, against the GPU oracle: 10^9 outputs, a
+ * thousand repeats, any number of SMs, replayed by a graph.
  */
 #include <stdio.h>
 
@@ -52,10 +52,10 @@ void gpu_test_gemm_billion(session *s)
     for (uint64_t run = 0; run < 2; run++) {
         const int64_t k = run == 0 ? 256 : 200;
         char name[32];
-        const gemm_device_data data = gemm_data_make(
-            s, &kernels, size, size - (int64_t)run * 77, k,
-            run == 0 ? HALFBYTE_SCALE_MN_MAJOR : HALFBYTE_SCALE_K_MAJOR, s->seed + run,
-            run == 0 ? FILL_NORMAL : FILL_FINITE);
+        const gemm_device_data data =
+            gemm_data_make(s, &kernels, size, size - (int64_t)run * 77, k,
+                           run == 0 ? HALFBYTE_SCALE_MN_MAJOR : HALFBYTE_SCALE_K_MAJOR,
+                           s->seed + run, run == 0 ? FILL_NORMAL : FILL_FINITE);
         const cuda_pointer expected = gemm_oracle(s, &kernels, &data);
         for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
             if (kernel_table[kernel].most_m != 0) {
@@ -111,9 +111,8 @@ void gpu_test_gemm_num_sms(session *s)
     const oracle_kernels kernels = oracle_load_kernels(s);
     halfbyte_device *on_gpu = gemm_device(HALFBYTE_EXECUTOR_GPU);
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-        gemm_device_data data =
-            gemm_data_make(s, &kernels, m_served(kernel, 1500), 1801, 1000, HALFBYTE_SCALE_K_MAJOR,
-                           s->seed + 5, FILL_NORMAL);
+        gemm_device_data data = gemm_data_make(s, &kernels, m_served(kernel, 1500), 1801, 1000,
+                                               HALFBYTE_SCALE_K_MAJOR, s->seed + 5, FILL_NORMAL);
         const cuda_pointer expected = gemm_oracle(s, &kernels, &data);
         gemm_choose(kernel);
         for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {

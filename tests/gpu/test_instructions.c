@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves between registers and shared memory, barriers, execution: what the emulator assumes of them.
+ * Moves between registers and shared memory, barriers, execution: what the emulator assumes of
+ * them.
  */
 #include <string.h>
 
@@ -50,7 +51,8 @@ static void matrix_case_draw(struct random *r, matrix_case *c)
     }
 }
 
-/* Register i of lane t: word t % 4 of row t / 4 of matrix i, whose address lane 8 i + t / 4 gave. */
+/* Register i of lane t: word t % 4 of row t / 4 of matrix i, whose address lane 8 i + t / 4 gave.
+ */
 static void matrix_case_expect(matrix_case *c)
 {
     for (uint32_t i = 0; i < 6; i++) {
@@ -78,11 +80,10 @@ void gpu_test_matrices(session *s)
         matrix_case_draw(&r, &c);
         const cuda_pointer loaded_at = poisoned(s, sizeof loaded);
         const cuda_pointer dump_at = poisoned(s, sizeof dump);
-        matrix_params params = {
-            session_pointer(session_upload(s, c.image, sizeof c.image)),
-            session_pointer(session_upload(s, c.rows, sizeof c.rows)),
-            session_pointer(session_upload(s, c.stored, sizeof c.stored)),
-            session_pointer(loaded_at), session_pointer(dump_at)};
+        matrix_params params = {session_pointer(session_upload(s, c.image, sizeof c.image)),
+                                session_pointer(session_upload(s, c.rows, sizeof c.rows)),
+                                session_pointer(session_upload(s, c.stored, sizeof c.stored)),
+                                session_pointer(loaded_at), session_pointer(dump_at)};
         session_launch(s, function, 1, 32, 1024 + MATRIX_BYTES, 1, &params);
         session_download(s, loaded, loaded_at, sizeof loaded);
         session_download(s, dump, dump_at, sizeof dump);
@@ -96,8 +97,8 @@ void gpu_test_matrices(session *s)
 
 static void barrier_life(session *s)
 {
-    static const uint32_t expected[BARRIER_ANSWERS] = {1, 0, 0, 1, 0, 0, 0, 1, 0, 1,
-                                                       0x03020100, 0x3f3e3d3c};
+    static const uint32_t expected[BARRIER_ANSWERS] = {1, 0, 0, 1, 0,          0,
+                                                       0, 1, 0, 1, 0x03020100, 0x3f3e3d3c};
     uint32_t answers[BARRIER_ANSWERS];
     uint8_t source[64];
     for (int i = 0; i < 64; i++) {

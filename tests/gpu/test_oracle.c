@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPU oracle against the CPU model: random problems of every family, grouping and scale mode, the whole
- * memory image of D compared.  After this it may serve as the oracle of fast kernels.
+ * The GPU oracle against the CPU model: random problems of every family, grouping and scale mode,
+ * the whole memory image of D compared.  After this it may serve as the oracle of fast kernels.
  */
 #include <string.h>
 
@@ -103,8 +103,7 @@ static oracle_matrix vector_upload(session *s, const halfbyte_vector_in *v, half
     oracle_matrix matrix;
     memset(&matrix, 0, sizeof matrix);
     if (type != HALFBYTE_TYPE_NONE) {
-        const size_t bytes =
-            (size_t)extent(groups, v->group_stride, 1, 0, n) * type_bytes(type);
+        const size_t bytes = (size_t)extent(groups, v->group_stride, 1, 0, n) * type_bytes(type);
         matrix = matrix_upload(s, v->data, 0, v->group_stride, type, bytes);
     }
     return matrix;
@@ -121,24 +120,22 @@ static void matrices_upload(session *s, const struct gemm_case *c, oracle_params
     const int64_t ld = packed ? c->raw_ld : o->b.ld;
     const int64_t group_stride = packed ? c->raw_group_stride : o->b.group_stride;
     const int64_t count = extent(groups, group_stride, p->n, ld, p->k);
-    params->a =
-        matrix_upload(s, o->a.data, o->a.ld, o->a.group_stride, HALFBYTE_TYPE_E4M3,
-                      (size_t)extent(matrices, o->a.group_stride, o->m, o->a.ld, p->k));
+    params->a = matrix_upload(s, o->a.data, o->a.ld, o->a.group_stride, HALFBYTE_TYPE_E4M3,
+                              (size_t)extent(matrices, o->a.group_stride, o->m, o->a.ld, p->k));
     params->b = matrix_upload(s, packed ? c->raw_b : o->b.data, ld, group_stride,
                               int4 ? HALFBYTE_TYPE_INT4 : HALFBYTE_TYPE_E4M3,
                               (size_t)(int4 ? (count + 1) / 2 : count));
     if (p->c_type != HALFBYTE_TYPE_NONE && o->c.data != NULL) {
-        params->c = matrix_upload(
-            s, o->c.data, o->c.ld, o->c.group_stride, p->c_type,
-            (size_t)extent(matrices, o->c.group_stride, o->m, o->c.ld, p->n) *
-                type_bytes(p->c_type));
+        params->c = matrix_upload(s, o->c.data, o->c.ld, o->c.group_stride, p->c_type,
+                                  (size_t)extent(matrices, o->c.group_stride, o->m, o->c.ld, p->n) *
+                                      type_bytes(p->c_type));
     }
     params->channel = vector_upload(s, &o->channel_scale, p->channel_scale_type, groups, p->n);
     params->bias = vector_upload(s, &o->bias, p->bias_type, groups, p->n);
 }
 
-/* The group of each row, -1 for none; rows without a group are zeroed in the image of D if the problem
- * says so. */
+/* The group of each row, -1 for none; rows without a group are zeroed in the image of D if the
+ * problem says so. */
 static void rows_upload(session *s, const struct gemm_case *c, uint8_t *image,
                         oracle_params *params)
 {

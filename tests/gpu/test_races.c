@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What racing code does on this GPU.  Each racing kernel runs many times beside its corrected twin; wrong
- * outputs of the racing one are counted and reported, not failed: that a race does not show is no
- * proof that it is none.  The twin must be right every time.
+ * What racing code does on this GPU.  Each racing kernel runs many times beside its corrected twin;
+ * wrong outputs of the racing one are counted and reported, not failed: that a race does not show
+ * is no proof that it is none.  The twin must be right every time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,9 @@ static float expect_smem(const race_params *p)
 {
     float d = 0;
     for (uint32_t trip = 0; trip < p->trips; trip++) {
-        d = multiply(p->a[0], trip == 0 ? p->b : p->a[trip - 1], d);
+        for (int j = 0; j < 4; j++) {
+            d = multiply(p->a[j], trip == 0 ? p->b : p->a[trip - 1], d);
+        }
     }
     return d;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every wgmma of the instruction layer against chains of tensor_core_block(): each n, operand type and
- * source of A, each layout of A and of B, with and without accumulator input.
+ * Every wgmma of the instruction layer against chains of tensor_core_block(): each n, operand type
+ * and source of A, each layout of A and of B, with and without accumulator input.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,9 +30,9 @@ static const wgmma_row rows[] = {
 typedef struct wgmma_data {
     uint32_t blocks, n;
     tensor_core_type type;
-    uint8_t *a, *b;         /* [blocks, 64 or n, 128 bytes] */
-    uint32_t *c;            /* [blocks, 64, n] */
-    uint32_t *expected[2];  /* the same; by scale_d of the first step */
+    uint8_t *a, *b;        /* [blocks, 64 or n, 128 bytes] */
+    uint32_t *c;           /* [blocks, 64, n] */
+    uint32_t *expected[2]; /* the same; by scale_d of the first step */
     uint32_t *got;
 } wgmma_data;
 
@@ -70,8 +70,7 @@ static void operand_draw(struct random *r, tensor_core_type type, int character,
 {
     const size_t element = type == TENSOR_CORE_E4M3 ? 1 : 2;
     for (size_t i = 0; i < bytes; i += element) {
-        const uint16_t code =
-            element == 1 ? e4m3_draw(r, character) : bf16_draw(r, character);
+        const uint16_t code = element == 1 ? e4m3_draw(r, character) : bf16_draw(r, character);
         data[i] = (uint8_t)code;
         data[i + element - 1] = (uint8_t)(code >> (8 * (element - 1)));
         if (character == CANCELLING && i / element % 2 == 1 && random_percent(r, 95)) {
@@ -87,7 +86,8 @@ static uint32_t accumulator_draw(struct random *r, int character)
     const uint32_t plain = bits & 0x807fffff;
     switch (character) {
     case ANY: return bits;
-    case SMALL: return random_percent(r, 50) ? plain : plain | (uint32_t)random_between(r, 0, 110) << 23;
+    case SMALL:
+        return random_percent(r, 50) ? plain : plain | (uint32_t)random_between(r, 0, 110) << 23;
     case LARGE: return plain | (uint32_t)random_between(r, 140, 254) << 23;
     case CANCELLING: return random_percent(r, 50) ? bits & 0x80000000 : plain | 120u << 23;
     default: return plain | (uint32_t)random_between(r, 110, 140) << 23;

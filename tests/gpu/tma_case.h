@@ -10,7 +10,7 @@
 #include "oracle/splitmix.h"
 
 typedef struct tma_case {
-    int type; /* CUDA_TENSOR_* */
+    int type;                     /* CUDA_TENSOR_* */
     uint32_t element, rank, span; /* bytes; 2 or 3; 0, 32, 64, 128 bytes of swizzle */
     uint64_t dims[3], strides[3]; /* elements; bytes, [0] unused */
     uint32_t box[3];
@@ -27,8 +27,8 @@ tensor_map tma_case_encode(const session *s, const tma_case *c, cuda_pointer ten
 /* Bytes that the copy counts: those of the whole box. */
 uint32_t tma_case_box_bytes(const tma_case *c);
 
-/* Calls visit for every element of the box: its byte in shared memory, and its byte in the tensor or -1
- * where the box lies outside. */
+/* Calls visit for every element of the box: its byte in shared memory, and its byte in the tensor
+ * or -1 where the box lies outside. */
 void tma_case_walk(const tma_case *c, void (*visit)(void *context, uint32_t shared, int64_t global),
                    void *context);
 

@@ -8,7 +8,7 @@
 #include "kernels/hopper/types.h"
 
 enum {
-    WGMMA_STEPS = 4,      /* instructions of a chain: 128 bytes of k */
+    WGMMA_STEPS = 4,       /* instructions of a chain: 128 bytes of k */
     WGMMA_STEP_BYTES = 32, /* bytes of k an instruction */
     WGMMA_K_BYTES = WGMMA_STEPS * WGMMA_STEP_BYTES,
     WGMMA_ROWS = 64

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the racing kernels share.  All operands are constant over a matrix, so that every output of a kernel
- * is the same number and no layout matters: matrix j of A holds one e4m3 code everywhere, B another.
+ * What the racing kernels share.  All operands are constant over a matrix, so that every output of
+ * a kernel is the same number and no layout matters: matrix j of A holds one e4m3 code everywhere,
+ * B another.
  *
- * Each file makes four kernels: race_n8, fixed_n8, race_n128, fixed_n128.  Its line `expect:` names the
- * messages that ptxas 13.0 gives for it; the build compares them.
+ * Each file makes four kernels: race_n8, fixed_n8, race_n128, fixed_n128.  Its line `expect:` names
+ * the messages that ptxas 13.0 gives for it; the build compares them.
  */
 #ifndef HALFBYTE_TESTS_GPU_RACES_RACE_H
 #define HALFBYTE_TESTS_GPU_RACES_RACE_H
