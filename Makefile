@@ -89,7 +89,7 @@ fuzz: ## run each fuzzer for FUZZ_SECONDS (default 60)
 gpu-test: ## compare the GPU kernels with the CPU model (needs a Hopper GPU)
 	@[ -e /dev/nvidiactl ] || { echo 'gpu-test: no NVIDIA GPU on this machine; nothing ran.' >&2; exit 1; }
 	@$(MAKE) --no-print-directory build
-	@sh tools/run_tests.sh $(BUILD) --label-regex gpu
+	@$(BUILD)/tests/gpu/gpu_test --commit "$$(git rev-parse --short HEAD 2>/dev/null)" --json $(BUILD)/gpu-test.jsonl
 
 bench: ## measure the GPU kernels (needs a Hopper GPU)
 	@echo 'bench: this version does not measure GPU kernels yet; nothing ran.' >&2

@@ -9,13 +9,21 @@
 
 enum { MOST_PRINTED = 5 };
 
+/* The process' own: one test. */
+static char doing[200];
+
+void session_doing(const char *what)
+{
+    snprintf(doing, sizeof doing, "%s", what);
+}
+
 _Noreturn void session_die(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     fputs("  ", stdout);
     vprintf(format, arguments);
-    putchar('\n');
+    printf("%s%s\n", doing[0] != '\0' ? " at: " : "", doing);
     va_end(arguments);
     fflush(stdout);
     _Exit(2);

@@ -72,6 +72,8 @@ void session_open(session *s);
 
 /* Ends the process if a call of the driver failed. */
 void session_check(const session *s, cuda_result result, const char *what);
+/* What a failure from here on belongs to. */
+void session_doing(const char *what);
 _Noreturn void session_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* 256-byte aligned memory of the arena, until session_reset(); holds what was there before. */

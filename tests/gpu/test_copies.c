@@ -64,7 +64,7 @@ static void tensor_load(session *s, struct random *r, cuda_function function, bo
 {
     tma_case c;
     load_params params;
-    char what[160];
+    char what[TMA_CASE_TEXT];
     const uint32_t rank = (uint32_t)random_between(r, 2, 3);
     memset(&params, 0, sizeof params);
     session_reset(s);
@@ -78,8 +78,8 @@ static void tensor_load(session *s, struct random *r, cuda_function function, bo
     params.destination = c.shared;
     params.form = (uint32_t)(rank == 2 ? random_between(r, COPY_TMA_2D, COPY_TMA_2D_LAST)
                                        : random_between(r, COPY_TMA_3D, COPY_TMA_3D_NORMAL));
-    snprintf(what, sizeof what, "%uD load, box %u x %u x %u of %u bytes, swizzle %u, to %u", rank,
-             c.box[0], c.box[1], c.box[2], c.element, c.span, c.shared);
+    tma_case_text(&c, what);
+    session_doing(what);
     load_run(s, function, &params, what);
     element_copy copy = {&c};
     tma_case_walk(&c, element_load, &copy);
@@ -136,12 +136,11 @@ static void floats_draw(struct random *r, uint8_t *data, size_t bytes)
     }
 }
 
-static void tensor_store(session *s, struct random *r, cuda_function function)
+static void tensor_store(session *s, struct random *r, cuda_function function, uint32_t form)
 {
     tma_case c;
     store_params params;
-    char what[160];
-    const uint32_t form = (uint32_t)random_between(r, STORE_TMA_2D, STORE_REDUCE);
+    char what[TMA_CASE_TEXT];
     memset(&params, 0, sizeof params);
     session_reset(s);
     tma_case_draw(r, &c, form == STORE_TMA_3D ? 3 : 2, false,
@@ -156,22 +155,37 @@ static void tensor_store(session *s, struct random *r, cuda_function function)
     memcpy(params.at, c.at, sizeof c.at);
     params.source = c.shared;
     params.form = form;
+    tma_case_text(&c, what);
+    session_doing(what);
     session_launch(s, function, 1, 128, SMEM_BYTES, 1, &params);
     session_download(s, result, target, c.bytes);
     element_copy copy = {&c};
     tma_case_walk(&c, form == STORE_REDUCE ? element_add : element_store, &copy);
-    snprintf(what, sizeof what, "store %u, box %u x %u x %u of %u bytes, swizzle %u, from %u", form,
-             c.box[0], c.box[1], c.box[2], c.element, c.span, c.shared);
     session_compare(s, what, result, tensor, 1, c.bytes);
 }
 
-void gpu_test_tma_store(session *s)
+static void stores(session *s, uint32_t form)
 {
     const cuda_function function = kernel_of(s, "test_store");
     struct random r = {s->seed};
-    for (int i = 0; i < (s->quick ? 60 : 600); i++) {
-        tensor_store(s, &r, function);
+    for (int i = 0; i < (s->quick ? 40 : 400); i++) {
+        tensor_store(s, &r, function, form);
     }
+}
+
+void gpu_test_tma_store_2d(session *s)
+{
+    stores(s, STORE_TMA_2D);
+}
+
+void gpu_test_tma_store_3d(session *s)
+{
+    stores(s, STORE_TMA_3D);
+}
+
+void gpu_test_tma_reduce(session *s)
+{
+    stores(s, STORE_REDUCE);
 }
 
 /* ---- bulk copies ---- */

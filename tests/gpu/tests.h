@@ -12,7 +12,9 @@
     X(matrices)                                                                                    \
     X(tma_load)                                                                                    \
     X(tma_narrow)                                                                                  \
-    X(tma_store)                                                                                   \
+    X(tma_store_2d)                                                                                \
+    X(tma_store_3d)                                                                                \
+    X(tma_reduce)                                                                                  \
     X(bulk)                                                                                        \
     X(multicast)                                                                                   \
     X(barriers)                                                                                    \

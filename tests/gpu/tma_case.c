@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/tma_case.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "gpu/operand_layout.h"
@@ -50,6 +51,16 @@ void tma_case_draw(struct random *r, tma_case *c, uint32_t rank, bool narrow, in
     c->bytes = (size_t)(c->strides[2] * c->dims[2]);
     const uint32_t unit = c->span == 0 || random_percent(r, 50) ? 128 : 8 * c->span;
     c->shared = unit * (uint32_t)random_below(r, 8192 / unit);
+}
+
+void tma_case_text(const tma_case *c, char text[TMA_CASE_TEXT])
+{
+    snprintf(text, TMA_CASE_TEXT,
+             "%uD, elements of %u bytes, tensor %llu x %llu x %llu, box %u x %u x %u at %d %d %d, "
+             "swizzle %u, shared %u",
+             c->rank, c->element, (unsigned long long)c->dims[0], (unsigned long long)c->dims[1],
+             (unsigned long long)c->dims[2], c->box[0], c->box[1], c->box[2], c->at[0], c->at[1],
+             c->at[2], c->span, c->shared);
 }
 
 tensor_map tma_case_encode(const session *s, const tma_case *c, cuda_pointer tensor)

@@ -22,6 +22,10 @@ typedef struct tma_case {
 /* narrow: the box is narrower than the swizzle's span.  type < 0: drawn. */
 void tma_case_draw(struct random *r, tma_case *c, uint32_t rank, bool narrow, int type);
 
+/* One line that says all of it. */
+enum { TMA_CASE_TEXT = 200 };
+void tma_case_text(const tma_case *c, char text[TMA_CASE_TEXT]);
+
 tensor_map tma_case_encode(const session *s, const tma_case *c, cuda_pointer tensor);
 
 /* Bytes that the copy counts: those of the whole box. */
