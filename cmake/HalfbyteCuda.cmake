@@ -7,13 +7,24 @@ find_program(HALFBYTE_NVCC nvcc
     HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 mark_as_advanced(HALFBYTE_NVCC)
 
+# An older nvcc, such as the one that Debian 12 packages, is as good as none.
+set(HALFBYTE_NVCC_FITS OFF)
 if(HALFBYTE_CUDA AND HALFBYTE_NVCC)
+    execute_process(COMMAND "${HALFBYTE_NVCC}" --version
+        OUTPUT_VARIABLE nvcc_says ERROR_QUIET)
+    if(nvcc_says MATCHES "release ([0-9]+\\.[0-9]+)" AND CMAKE_MATCH_1 VERSION_GREATER_EQUAL 12.3)
+        set(HALFBYTE_NVCC_FITS ON)
+    endif()
+endif()
+
+if(HALFBYTE_NVCC_FITS)
     enable_language(ASM)
     set(HALFBYTE_HAS_KERNELS ON)
     message(STATUS "GPU kernels: built with ${HALFBYTE_NVCC}")
 else()
     set(HALFBYTE_HAS_KERNELS OFF)
-    message(STATUS "GPU kernels: none (nvcc not found or HALFBYTE_CUDA off); CPU model only")
+    message(STATUS
+        "GPU kernels: none (no nvcc of CUDA 12.3 or later, or HALFBYTE_CUDA off); CPU model only")
 endif()
 
 # Appends to `images` the assembly file that makes the cubin a constant of the program,
