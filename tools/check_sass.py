@@ -47,7 +47,7 @@ NO_RESULT = tuple(
 
 def find_nvdisasm():
     """Path of the disassembler, or None."""
-    named = os.environ.get("NVDISASM") or shutil.which("nvdisasm")
+    named = shutil.which(os.environ.get("NVDISASM") or "nvdisasm")
     if named:
         return named
     for folder in sys.path:
