@@ -107,7 +107,8 @@ int main(void)
     int schedules = 0, wrong = 0;
     for (int i = 0; i < ELEMENTS; i++) {
         in[i] = (float)(i % 100);
-        scale[i / 256] = (float)(i / 256 + 1);
+        const int row = i / 256;
+        scale[row] = (float)(row + 1);
     }
     if (memory == NULL || !emu_memory_add(memory, in, sizeof in, "in", EMU_READ_ONLY) ||
         !emu_memory_add(memory, scale, sizeof scale, "scale", EMU_READ_ONLY) ||

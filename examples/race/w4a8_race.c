@@ -33,10 +33,10 @@
 enum { TILES = 5, CHANNELS = 64, TOKENS = 8, K = TILES * 128 };
 
 typedef struct example {
-    int8_t weight[CHANNELS][K]; /* -7 .. 7 */
-    int8_t token[TOKENS][K];    /* -4 .. 4 */
-    uint8_t *x;                 /* token as e4m3 */
-    uint32_t *w;                /* weight as the kernel wants it */
+    int weight[CHANNELS][K]; /* -7 .. 7 */
+    int token[TOKENS][K];    /* -4 .. 4 */
+    uint8_t *x;              /* token as e4m3 */
+    uint32_t *w;             /* weight as the kernel wants it */
     float *w_scale;
     float *d;
     emu_memory *memory;
@@ -51,12 +51,12 @@ static void fill(example *e)
     uint32_t state = 1;
     for (int i = 0; i < CHANNELS * K; i++) {
         state = state * 1664525u + 1013904223u;
-        e->weight[i / K][i % K] = (int8_t)((int)(state >> 24) % 15 - 7);
+        e->weight[i / K][i % K] = (int)(state >> 24) % 15 - 7;
     }
     for (int i = 0; i < TOKENS * K; i++) {
         state = state * 1664525u + 1013904223u;
         const int value = (int)(state >> 24) % 9 - 4;
-        e->token[i / K][i % K] = (int8_t)value;
+        e->token[i / K][i % K] = value;
         e->x[i] = (uint8_t)(value < 0 ? 0x80 | e4m3_small[-value] : e4m3_small[value]);
     }
     for (int i = 0; i < TILES * CHANNELS; i++) {
