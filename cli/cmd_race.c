@@ -21,7 +21,7 @@ enum {
 };
 
 static const struct argp_option race_argp_options[] = {
-    {"all", KEY_ALL, NULL, 0, "All built kernels (the default)", 0},
+    {"all", KEY_ALL, NULL, 0, "All GEMM kernels (the default)", 0},
     {"list", KEY_LIST, NULL, 0, "List the kernels", 0},
     {"mutants", KEY_MUTANTS, NULL, 0,
      "Remove or weaken every wait, fence, arrival and count in turn; each must be reported", 0},
