@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEVICE = ROOT / "src/kernels/hopper/device/wgmma_generated.h"
-EMULATED = ROOT / "src/kernels/hopper/emulated/wgmma.h"
+EMULATED = ROOT / "src/kernels/hopper/emulated/wgmma_generated.h"
 
 # n of the tiles that kernels use: narrow ones for few tokens, wide ones by wave count.
 N_E4M3 = (8, 16, 24, 32, 40, 48, 56, 64, 80, 88, 96, 104, 112, 128, 144, 160, 176, 192, 208, 216,
@@ -98,7 +98,7 @@ def device_text():
 
 
 def emulated_text():
-    guard = "HALFBYTE_KERNELS_HOPPER_EMULATED_WGMMA_H"
+    guard = "HALFBYTE_KERNELS_HOPPER_EMULATED_WGMMA_GENERATED_H"
     lines = []
     for kind, _, source, n in variants():
         a = "desc_a" if source == "ss" else "a"

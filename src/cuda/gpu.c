@@ -195,8 +195,8 @@ cuda_status gpu_clear(const gpu *device, void *memory, size_t bytes, cuda_stream
     if (status.status != HALFBYTE_SUCCESS) {
         return status;
     }
-    const cuda_result result = device->driver->memset_rows((cuda_pointer)(uintptr_t)memory, bytes,
-                                                           0, bytes, 1, stream);
+    const cuda_result result =
+        device->driver->memset_rows((cuda_pointer)(uintptr_t)memory, bytes, 0, bytes, 1, stream);
     if (result != 0) {
         status = cuda_call_failed(device->driver, "cuMemsetD2D8Async", result);
     }

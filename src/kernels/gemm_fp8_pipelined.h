@@ -62,8 +62,7 @@
 #define STAGE_BYTES (A_BYTES + B_BYTES)
 #define CONSUMER_WARPS 8
 #define GEMM_THREADS (128 + CONSUMER_WARPS * 32)
-#define GEMM_SMEM_BYTES                                                                            \
-    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + RING_BYTES(GEMM_STAGES))
+#define GEMM_SMEM_BYTES (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + RING_BYTES(GEMM_STAGES))
 #define CHAIN_FRAGMENT (GEMM_CHAIN_N / 2)
 #define SEGMENTS (TILE_N / 64)
 #define SCALE_BYTES ((TILE_M + (SEGMENTS + 3) / 4 * 4) * 4)

@@ -60,10 +60,9 @@
 #define GEMM_THREADS (CONSUMER_WARPS * 32 + 64)
 #define BLOCK_SCALE_BYTES ((TILE_TOKENS + 4) * 4)
 #define SCALE_BYTES (STAGE_BLOCKS * BLOCK_SCALE_BYTES)
-#define GEMM_SMEM_BYTES                                                                            \
-    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + RING_BYTES(GEMM_STAGES))
+#define GEMM_SMEM_BYTES (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + RING_BYTES(GEMM_STAGES))
 #define FRAGMENT (TILE_TOKENS / 2)
-#define UNROLL_BLOCKS 8         /* k blocks a trip of the main loop */
+#define UNROLL_BLOCKS 8 /* k blocks a trip of the main loop */
 
 #if GEMM_SMEM_BYTES > 232448
 #error "too many stages"
@@ -214,8 +213,8 @@ HB_DEVICE void issue_odd(consumer *c)
 
 HB_DEVICE void promote_block(consumer *c, uint32_t odd)
 {
-    promote(c->acc, c->partial[odd],
-            c->scales + c->behind * SCALE_BYTES + odd * BLOCK_SCALE_BYTES, c->pair);
+    promote(c->acc, c->partial[odd], c->scales + c->behind * SCALE_BYTES + odd * BLOCK_SCALE_BYTES,
+            c->pair);
 }
 
 HB_DEVICE void release(consumer *c)

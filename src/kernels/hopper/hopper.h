@@ -58,7 +58,7 @@
 #include "kernels/hopper/emulated/instructions.h"
 #include "kernels/hopper/emulated/language.h"
 #include "kernels/hopper/emulated/names.h"
-#include "kernels/hopper/emulated/wgmma.h"
+#include "kernels/hopper/emulated/wgmma_generated.h"
 #endif
 
 #endif
