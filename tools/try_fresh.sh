@@ -31,6 +31,7 @@ fi
 leave()
 {
     umount "$root/proc" 2>/dev/null || true
+    umount "$root/dev/pts" 2>/dev/null || true
 }
 leave
 rm -rf "$root"
@@ -38,6 +39,7 @@ cp -a "$base" "$root"
 cp /etc/resolv.conf "$root/etc/"
 trap leave EXIT
 mount -t proc proc "$root/proc"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
 git clone -q "$source" "$root/root/halfbyte"
 
 start=$(date +%s)
