@@ -136,6 +136,20 @@ static void floats_draw(struct random *r, uint8_t *data, size_t bytes)
     }
 }
 
+/*
+ * What a store does not take, unlike a load: a box that begins before the tensor in any dimension
+ * is an illegal instruction, and rows are written in whole units of 16 bytes, so they must consist
+ * of them.
+ */
+static void store_limits(tma_case *c)
+{
+    const uint64_t unit = 16 / c->element;
+    for (int i = 0; i < 3; i++) {
+        c->at[i] = c->at[i] < 0 ? 0 : c->at[i];
+    }
+    c->dims[0] = c->dims[0] < unit ? unit : c->dims[0] / unit * unit;
+}
+
 static void tensor_store(session *s, struct random *r, cuda_function function, uint32_t form)
 {
     tma_case c;
@@ -145,6 +159,7 @@ static void tensor_store(session *s, struct random *r, cuda_function function, u
     session_reset(s);
     tma_case_draw(r, &c, form == STORE_TMA_3D ? 3 : 2, false,
                   form == STORE_REDUCE ? CUDA_TENSOR_FLOAT32 : -1);
+    store_limits(&c);
     void (*draw)(struct random *, uint8_t *, size_t) =
         form == STORE_REDUCE ? floats_draw : bytes_draw;
     draw(r, tensor, c.bytes);

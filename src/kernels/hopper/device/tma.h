@@ -7,7 +7,8 @@
  * reductions belong to the issuing thread's bulk groups.
  *   dst, src   shared addresses, 16-byte aligned for bulk copies, 128-byte for tensor copies
  *   x, y, z    coordinates of the box in elements, innermost first; may lie outside the tensor.
- *              x must be a multiple of 16 bytes: anything else is an illegal instruction
+ *              x must be a multiple of 16 bytes: anything else is an illegal instruction.  Stores
+ *              and reductions: not below 0, and they write rows in whole units of 16 bytes
  *   policy     L2_*
  */
 #ifndef HALFBYTE_KERNELS_HOPPER_DEVICE_TMA_H
@@ -94,7 +95,8 @@ HB_DEVICE void bulk_load_multicast(smem_addr dst, const void *src, uint32_t byte
                  : "memory");
 }
 
-/* A box of shared memory to a tensor; what lies outside the tensor is not written. */
+/* A box of shared memory to a tensor; what lies outside the tensor is not written, but for the last
+ * unit of 16 bytes of a row. */
 HB_DEVICE void tma_store_2d(const tensor_map *map, smem_addr src, int32_t x, int32_t y)
 {
     asm volatile(
