@@ -106,10 +106,31 @@ bool tensor_map_check(const thread *self, const emu_site *site, const tensor_map
     return true;
 }
 
+/* What the copy engine answers with an illegal instruction, read off an H200. */
+static bool box_begins_well(const thread *self, const emu_site *site, const tensor_shape *shape,
+                            const int32_t at[3], bool write)
+{
+    const int64_t byte = (int64_t)at[0] * shape->element_bytes;
+    if (byte % 16 != 0) {
+        hazard(self, "memory", site, NULL, "box at byte %lld of its rows: must be a multiple of 16",
+               (long long)byte);
+        return false;
+    }
+    for (uint32_t i = 0; write && i < shape->rank; i++) {
+        if (at[i] < 0) {
+            hazard(self, "memory", site, NULL,
+                   "box of a store at %d in dimension %u: must not begin before the tensor",
+                   (int)at[i], (unsigned)i);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool box_allowed(const thread *self, const emu_site *site, const tensor_shape *shape,
                  const int32_t at[3], bool write)
 {
-    bool allowed = true;
+    bool allowed = box_begins_well(self, site, shape, at, write);
     for (uint32_t row = 0; row < box_rows(shape); row++) {
         const box_row part = box_row_at(shape, at, row);
         if (part.count != 0) {

@@ -173,12 +173,17 @@ static void draw_shape(uint64_t *random, shape *s, bool add)
     s->strides[2] = s->strides[1] * (s->dims[1] + draw_below(random, 2));
 }
 
-static void draw_place(uint64_t *random, const shape *s, int32_t at[3])
+/* A box inside, over either edge or quite outside; along rows at a multiple of 16 bytes.  That of a
+ * store does not begin before the tensor. */
+static void draw_place(uint64_t *random, const shape *s, bool store, int32_t at[3])
 {
+    const int32_t unit = (int32_t)(16 / s->element);
     for (uint32_t i = 0; i < 3; i++) {
         const uint32_t box = i < s->rank ? s->box[i] : 0, dim = i < s->rank ? s->dims[i] : 0;
         at[i] = i < s->rank ? (int32_t)draw_below(random, box + dim + 2) - (int32_t)box - 1 : 0;
+        at[i] = store && at[i] < 0 ? 0 : at[i];
     }
+    at[0] = at[0] / unit * unit;
 }
 
 static void run_one(uint64_t *random, emu_memory *memory, emu_report *report, int index)
@@ -189,8 +194,8 @@ static void run_one(uint64_t *random, emu_memory *memory, emu_report *report, in
     memset(&p, 0, sizeof p);
     memset(&s, 0, sizeof s);
     draw_shape(random, &s, add);
-    draw_place(random, &s, p.at);
-    draw_place(random, &s, p.to_at);
+    draw_place(random, &s, false, p.at);
+    draw_place(random, &s, true, p.to_at);
     const emu_tensor from = tensor_of(&s, source), to = tensor_of(&s, target);
     assert_true(emu_tensor_map_encode(&p.from, &from));
     assert_true(emu_tensor_map_encode(&p.to, &to));
