@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ordinary rules: the box of a tensor store does not begin before the tensor, as that of a load may;
- * an H200 answers with an illegal instruction.
+ * Ordinary rules: the box of a tensor store does not begin before the tensor, as that of a load
+ * may; an H200 answers with an illegal instruction.
  *
  * expect: memory at fault
  */
