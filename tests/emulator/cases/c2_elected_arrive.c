@@ -19,7 +19,7 @@ KERNEL(CASE_KERNEL, case_params, p, 64)
             mbarrier_arrive_expect_tx(full, 128);
             bulk_load(SMEM_STAGING(s), p->in + tile * 128u, 128, full); /* fault */
         }
-    } else if (warp_index() == 0) {
+    } else if (thread_index() < 32) {
         uint32_t sum = 0;
         for (tile = 0; tile < (uint32_t)p->tiles; tile++) {
             mbarrier_wait(full, tile & 1u);

@@ -25,7 +25,7 @@ KERNEL(CASE_KERNEL, case_params, p, 64)
     init_barriers(s, 2, 1, 1, 0, 0);
     if (thread_index() == 32) {
         produce(p, s);
-    } else if (warp_index() == 0) {
+    } else if (thread_index() < 32) {
         for (tile = 0; tile < 2; tile++) {
             for (trip = 0; trip < (uint32_t)p->tiles; trip++) {
 #ifdef FIXED

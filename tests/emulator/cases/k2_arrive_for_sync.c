@@ -11,7 +11,7 @@ KERNEL(CASE_KERNEL, case_params, p, 64)
 {
     int32_t tile;
     for (tile = 0; tile < p->tiles; tile++) {
-        if (warp_index() == 0) {
+        if (thread_index() < 32) {
 #ifdef FIXED
             barrier_sync(1, 64);
 #else

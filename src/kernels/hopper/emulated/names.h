@@ -10,7 +10,8 @@
 
 /* Identity */
 #define thread_index() emu_thread_index()
-#define warp_index() (emu_thread_index() / 32)
+/* A shuffle on the device too: the whole warp must come. */
+#define warp_index() emu_shuffle_u32(emu_thread_index() / 32, 0, HB_SITE("warp_index"))
 #define lane_index() (emu_thread_index() % 32)
 #define block_index() emu_block_index()
 #define block_count() emu_block_count()
