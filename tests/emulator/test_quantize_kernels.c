@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -88,24 +89,29 @@ static const quantize_shape shapes[] = {
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 static const halfbyte_type types[] = {HALFBYTE_TYPE_F32, HALFBYTE_TYPE_BF16, HALFBYTE_TYPE_F16};
 
+static int rounds = 1; /* the program's argument */
+
+/* Every type and shape, each time under another order, policy and seed. */
 static void form_check(quantize_form form)
 {
     struct random r = {(uint64_t)form + 1};
     int cases = 0;
-    for (int type = 0; type < 3; type++) {
+    for (int type = 0; type < 3 * rounds; type++) {
         for (int i = 0; i < SHAPES; i++) {
             quantize_case c;
             emu_config config = emu_config_default();
             config.order = (emu_order)(cases % EMU_ORDER_COUNT);
+            config.policy = (emu_policy)(cases % EMU_POLICY_COUNT);
+            config.starved_warp = cases % 4;
             config.seed = (uint64_t)cases;
-            quantize_case_make(&c, &r, form, types[type], (quantize_fill)(cases % QUANTIZE_FILLS),
-                               cases % 2 == 1, shapes[i]);
+            quantize_case_make(&c, &r, form, types[type % 3],
+                               (quantize_fill)(cases % QUANTIZE_FILLS), cases % 2 == 1, shapes[i]);
             case_run(&c, &config);
             quantize_case_free(&c);
             cases++;
         }
     }
-    assert_int_equal(cases, 3 * SHAPES);
+    assert_int_equal(cases, 3 * SHAPES * rounds);
 }
 
 static void test_static(void **state)
@@ -160,8 +166,9 @@ static void test_everything_ran(void **state)
     assert_true(bytes_compared > 100000);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    rounds = argc > 1 ? atoi(argv[1]) : 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_static), cmocka_unit_test(test_tensor),
         cmocka_unit_test(test_outer),  cmocka_unit_test(test_blocks),
