@@ -91,10 +91,11 @@ gpu-test: ## compare the GPU kernels with the CPU model (needs a Hopper GPU)
 	@$(MAKE) --no-print-directory build
 	@$(BUILD)/tests/gpu/gpu_test --commit "$$(git rev-parse --short HEAD 2>/dev/null)" --json $(BUILD)/gpu-test.jsonl
 
-bench: ## measure the GPU kernels (needs a Hopper GPU)
-	@echo 'bench: this version does not measure GPU kernels yet; nothing ran.' >&2
-	@echo 'The CPU model is measured by: make bench-cpu' >&2
-	@exit 1
+bench: ## measure the GPU kernels (needs a Hopper GPU and torch)
+	@[ -e /dev/nvidiactl ] || { echo 'bench: no NVIDIA GPU on this machine; nothing ran.' >&2; exit 1; }
+	@$(MAKE) --no-print-directory build
+	@python3 bench/bench_fp8.py --library $(BUILD)/src/libhalfbyte.so \
+	    --shapes bench/shapes/fp8-dense.csv --json $(BUILD)/bench-fp8.jsonl
 
 clean: ## remove all build folders
 	rm -rf build build-*
