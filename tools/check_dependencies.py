@@ -35,7 +35,7 @@ LAYERS = {
 }
 
 # Tables of rows in macros, which whoever needs a column of them includes.
-TABLES = {"src/api/kernels.def", "src/api/quantize_kernels.def"}
+TABLES = {"src/api/kernels.def", "src/api/group_kernels.def", "src/api/quantize_kernels.def"}
 
 C11 = set(
     "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal"

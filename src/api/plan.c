@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/error.h"
+#include "api/gemm_launch.h"
 #include "api/gpu_executor.h"
 #include "api/problem_check.h"
 #include "api/struct_copy.h"
@@ -18,8 +19,13 @@ halfbyte_status halfbyte_plan_create(halfbyte_plan **plan, const halfbyte_proble
     CHECK_STATUS(problem_check(&copy, device->profile));
     problem_resolve(&copy, device->profile);
 
-    gpu_kernel_set kernels = 0;
+    gemm_kernel_set kernels = 0;
+    size_t workspace_bytes = 0;
     if (device->executor == HALFBYTE_EXECUTOR_GPU) {
+        workspace_bytes = gemm_workspace_bytes(&copy);
+        CHECK(workspace_bytes != SIZE_MAX, HALFBYTE_ERR_UNSUPPORTED,
+              "k_splits = %lld, m_max = %lld, n = %lld: no memory holds the sums of the splits",
+              (long long)copy.k_splits, (long long)copy.m_max, (long long)copy.n);
         CHECK_STATUS(gpu_plan_select(device->gpu, &copy, &kernels));
     }
     halfbyte_plan *made = malloc(sizeof *made);
@@ -27,7 +33,7 @@ halfbyte_status halfbyte_plan_create(halfbyte_plan **plan, const halfbyte_proble
           sizeof *made);
     made->problem = copy;
     made->device = device;
-    made->workspace_bytes = 0;
+    made->workspace_bytes = workspace_bytes;
     made->kernels = kernels;
     *plan = made;
     return HALFBYTE_SUCCESS;

@@ -9,8 +9,8 @@
 struct halfbyte_plan {
     halfbyte_problem problem; /* valid, defaults resolved: see problem_resolve() */
     const halfbyte_device *device;
-    size_t workspace_bytes; /* no executor of this version needs any */
-    uint64_t kernels;       /* GPU: a gpu_kernel_set */
+    size_t workspace_bytes; /* the CPU model needs none */
+    uint64_t kernels;       /* GPU: a gemm_kernel_set */
 };
 
 #endif

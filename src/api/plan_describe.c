@@ -4,7 +4,7 @@
 #include "api/describe.h"
 #include "api/enum_names.h"
 #include "api/error.h"
-#include "api/gpu_executor.h"
+#include "api/gemm_select.h"
 #include "api/plan.h"
 
 /* ":1x128/mn", ":k_group128:bf16/k", ":tensor"; nothing for NONE.  f32 is the type not said. */
@@ -90,7 +90,7 @@ halfbyte_status halfbyte_plan_describe(const halfbyte_plan *plan, char *text, si
     describe_add(&line, " ");
     device_describe_add(&line, device);
     if (device->executor == HALFBYTE_EXECUTOR_GPU) {
-        gpu_plan_describe(&line, plan->kernels);
+        gemm_describe(&line, plan->kernels);
     }
     return describe_finish(&line, text, text_bytes);
 }

@@ -142,15 +142,16 @@ cuda_status gpu_kernel(gpu *device, int index, cuda_function *function)
     return status;
 }
 
-cuda_status gpu_matrix_map_encode(const gpu *device, const gpu_matrix_map *matrix, tensor_map *map)
+cuda_status gpu_tensor_map_encode(const gpu *device, const gemm_map *from, tensor_map *map)
 {
     const cuda_driver *driver = device->driver;
-    const uint64_t dims[2] = {matrix->columns, matrix->rows};
-    const uint64_t strides[1] = {matrix->ld_bytes};
-    const uint32_t box[2] = {matrix->box_columns, matrix->box_rows};
-    const uint32_t element_strides[2] = {1, 1};
-    CALL(tensor_map_encode, map, CUDA_TENSOR_UINT8, 2, (void *)(uintptr_t)matrix->data, dims,
-         strides, box, element_strides, CUDA_TENSOR_INTERLEAVE_NONE, CUDA_TENSOR_SWIZZLE_128B,
+    const uint64_t dims[3] = {from->columns, from->rows, from->planes};
+    const uint64_t strides[2] = {from->row_bytes, from->plane_bytes};
+    const uint32_t box[3] = {GEMM_MAP_BOX_BYTES, from->box_rows, 1};
+    const uint32_t element_strides[3] = {1, 1, 1};
+    const unsigned rank = from->planes == 0 ? 2 : 3;
+    CALL(tensor_map_encode, map, CUDA_TENSOR_UINT8, rank, (void *)(uintptr_t)from->data, dims, strides,
+         box, element_strides, CUDA_TENSOR_INTERLEAVE_NONE, CUDA_TENSOR_SWIZZLE_128B,
          CUDA_TENSOR_L2_256B, CUDA_TENSOR_FILL_ZERO);
     return cuda_ok();
 }

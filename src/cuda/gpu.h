@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "api/gemm_map.h"
 #include "cuda/driver.h"
 #include "cuda/kernel_table.h"
 
@@ -40,18 +41,9 @@ void gpu_close(gpu *device);
  */
 cuda_status gpu_kernel(gpu *device, int index, cuda_function *function);
 
-/* A two-dimensional tensor map of bytes: rows of `columns` bytes, `ld` bytes apart. */
-typedef struct gpu_matrix_map {
-    const void *data;     /* device memory, 16-byte aligned */
-    uint64_t columns;     /* bytes; at least 1 */
-    uint64_t rows;        /* at least 1 */
-    uint64_t ld_bytes;    /* a multiple of 16 */
-    uint32_t box_columns; /* 128: what a 128-byte swizzled row holds */
-    uint32_t box_rows;    /* 1 .. 256 */
-} gpu_matrix_map;
-
-/* Encodes it with 128-byte swizzle and zeros outside.  A host computation; no context is needed. */
-cuda_status gpu_matrix_map_encode(const gpu *device, const gpu_matrix_map *matrix, tensor_map *map);
+/* Encodes a map with 128-byte swizzle and zeros outside.  A host computation; no context is needed.
+ */
+cuda_status gpu_tensor_map_encode(const gpu *device, const gemm_map *from, tensor_map *map);
 
 typedef struct gpu_launch {
     cuda_function function;

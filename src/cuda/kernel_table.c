@@ -16,20 +16,28 @@
 #define IMAGE_ATTRIBUTE __attribute__((weak, visibility("hidden")))
 #endif
 #define KERNEL_ROW(name, ...) extern const unsigned char kernel_image_##name[] IMAGE_ATTRIBUTE;
+#define GROUP_ROW KERNEL_ROW
 #define QUANTIZER_ROW KERNEL_ROW
+#include "api/group_kernels.def"
 #include "api/kernels.def"
 #include "api/quantize_kernels.def"
 #undef QUANTIZER_ROW
+#undef GROUP_ROW
 #undef KERNEL_ROW
 
 const kernel_row kernel_table[KERNEL_ALL + 1] = {
-#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster, most_m, accepts)            \
-    {#name, kernel_image_##name, threads, smem_bytes, tile_m, tile_n, cluster, most_m},
+#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, box_m, box_n,  \
+                   most_m, accepts)                                                                \
+    {#name,     kernel_image_##name, threads, smem_bytes, tile_m, tile_n,                          \
+     cluster_m, cluster_n,           box_m,   box_n,      most_m},
 #include "api/kernels.def"
 #undef KERNEL_ROW
-#define QUANTIZER_ROW(name, threads, smem_bytes)                                                   \
-    {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 0},
+#define GROUP_ROW(name, threads, smem_bytes)                                                       \
+    {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 1, 0, 0, 0},
+#define QUANTIZER_ROW GROUP_ROW
+#include "api/group_kernels.def"
 #include "api/quantize_kernels.def"
 #undef QUANTIZER_ROW
-    {NULL, NULL, 0, 0, 0, 0, 0, 0},
+#undef GROUP_ROW
+    {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernels that are built into the library: kernels.def and, behind its rows, those of
- * quantize_kernels.def as one table.
+ * group_kernels.def and quantize_kernels.def as one table.
  */
 #ifndef HALFBYTE_CUDA_KERNEL_TABLE_H
 #define HALFBYTE_CUDA_KERNEL_TABLE_H
@@ -10,14 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The tables are included for their rows, with KERNEL_ROW(...) or QUANTIZER_ROW(...) defined by the
- * includer. */
+/* The tables are included for their rows, with KERNEL_ROW(...), GROUP_ROW(...) or QUANTIZER_ROW(...)
+ * defined by the includer. */
 enum {
 #define KERNEL_ROW(name, ...) KERNEL_INDEX_##name,
 #include "api/kernels.def"
 #undef KERNEL_ROW
     KERNEL_COUNT, /* of GEMMs, which plans choose from */
-    KERNEL_BEFORE_QUANTIZERS = KERNEL_COUNT - 1,
+    KERNEL_GROUPS_FROM = KERNEL_COUNT,
+    KERNEL_BEFORE_GROUPS = KERNEL_COUNT - 1,
+#define GROUP_ROW(name, ...) KERNEL_INDEX_##name,
+#include "api/group_kernels.def"
+#undef GROUP_ROW
+    KERNEL_GROUPS_END,
+    KERNEL_BEFORE_QUANTIZERS = KERNEL_GROUPS_END - 1,
 #define QUANTIZER_ROW(name, ...) KERNEL_INDEX_##name,
 #include "api/quantize_kernels.def"
 #undef QUANTIZER_ROW
@@ -29,9 +35,9 @@ typedef struct kernel_row {
     const void *image; /* cubin; NULL if the library was built without nvcc */
     uint32_t threads;
     uint32_t smem_bytes;
-    uint32_t tile_m;
-    uint32_t tile_n;
-    uint32_t cluster;
+    uint32_t tile_m, tile_n;
+    uint32_t cluster_m, cluster_n;
+    uint32_t box_m, box_n;
     uint32_t most_m; /* rows of A up to which it is the best choice; 0 = any */
 } kernel_row;
 

@@ -131,12 +131,12 @@ uint32_t emu_shuffle_xor_u32(uint32_t value, uint32_t mask, emu_site *site)
     return (uint32_t)exchange(self, site, value)[(self->lane ^ mask) % LANES];
 }
 
-bool emu_vote_any(bool predicate, emu_site *site)
+uint32_t emu_vote_count(bool predicate, emu_site *site)
 {
     const uint64_t *values = exchange(thread_enter(site), site, predicate);
-    bool any = false;
+    uint32_t count = 0;
     for (int i = 0; i < LANES; i++) {
-        any |= values[i] != 0;
+        count += values[i] != 0;
     }
-    return any;
+    return count;
 }

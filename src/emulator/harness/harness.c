@@ -4,14 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster, most_m, accepts)            \
-    void name(const void *params);
+#define KERNEL_ROW(name, ...) void name(const void *params);
 #include "api/kernels.def"
 #undef KERNEL_ROW
 
 static const harness_kernel kernels[] = {
-#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster, most_m, accepts)            \
-    {#name, name, threads, smem_bytes, cluster, tile_m, tile_n, &family_of_##accepts},
+#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, box_m, box_n,  \
+                   most_m, accepts)                                                                \
+    {#name,                                                                                        \
+     name,                                                                                         \
+     threads,                                                                                      \
+     smem_bytes,                                                                                   \
+     tile_m,                                                                                       \
+     tile_n,                                                                                       \
+     KERNEL_INDEX_##name,                                                                          \
+     (cluster_m) * (cluster_n),                                                                    \
+     &family_of_##accepts},
 #include "api/kernels.def"
 #undef KERNEL_ROW
 };

@@ -9,6 +9,7 @@
 #ifndef HALFBYTE_EMULATOR_HARNESS_HARNESS_H
 #define HALFBYTE_EMULATOR_HARNESS_HARNESS_H
 
+#include "cuda/kernel_table.h"
 #include "emulator/emulator.h"
 #include "halfbyte.h"
 
@@ -27,8 +28,10 @@ typedef struct harness_family harness_family;
 typedef struct harness_kernel {
     const char *name;
     void (*entry)(const void *params);
-    uint32_t threads, smem_bytes, cluster;
+    uint32_t threads, smem_bytes;
     uint32_t tile_m, tile_n;
+    int index; /* into kernel_table */
+    uint32_t cluster;
     const harness_family *family;
 } harness_kernel;
 
@@ -49,6 +52,7 @@ struct harness_family {
 
 /* The family of a row of the table is named after the test that the row passes. */
 extern const harness_family family_of_accepts_fp8_block_dense;
+extern const harness_family family_of_accepts_fp8;
 
 /* The table of all built kernels; *count of them. */
 const harness_kernel *harness_all(size_t *count);

@@ -85,13 +85,14 @@ static void poison(uint16_t *d, size_t count)
 
 static void encode(tensor_map *map, const void *data, int rows, int k)
 {
-    const emu_tensor tensor = {.data = data,
-                               .element_bytes = 1,
-                               .rank = 2,
-                               .dims = {(uint64_t)k, (uint64_t)rows},
-                               .strides_bytes = {0, (uint64_t)((k + 15) / 16 * 16)},
-                               .box = {128, 128},
-                               .swizzle = 1 /* 128 bytes */};
+    const emu_tensor tensor = {
+        .data = data,
+        .element_bytes = 1,
+        .rank = 3,
+        .dims = {(uint64_t)k, (uint64_t)rows, 1},
+        .strides_bytes = {0, (uint64_t)((k + 15) / 16 * 16), (uint64_t)((k + 15) / 16 * 16 * rows)},
+        .box = {128, 128, 1},
+        .swizzle = 1 /* 128 bytes */};
     if (k > 0) {
         assert_true(emu_tensor_map_encode(map, &tensor));
     }
@@ -132,18 +133,26 @@ void fp8_case_make(fp8_case *c, const fp8_case_shape *shape, uint64_t seed)
     assert_true(added);
     encode(&c->params.a, c->a, m, k);
     encode(&c->params.b, c->b, n, k);
-    c->params.a_scale = c->a_scale;
-    c->params.b_scale = c->b_scale;
-    c->params.d = c->d + GUARD * c->ldd;
-    c->params.a_scale_stride_m = 1;
-    c->params.a_scale_stride_k = m;
-    c->params.b_scale_stride_n = blocks_of(k);
-    c->params.b_scale_stride_k = 1;
-    c->params.ldd = c->ldd;
+    c->params.a_scale = (gemm_scales){
+        .data = c->a_scale, .stride_mn = 1, .stride_k = m, .stride_k4 = 4 * m, .type = ELEMENT_F32};
+    c->params.b_scale = (gemm_scales){.data = c->b_scale,
+                                      .stride_mn = blocks_of(k),
+                                      .stride_k = 1,
+                                      .stride_k4 = 4,
+                                      .mn_shift = 7,
+                                      .type = ELEMENT_F32};
+    c->params.groups.kind = GEMM_DENSE;
+    c->params.groups.count = 1;
+    gemm_matrix *d = &c->params.epilogue.d;
+    d->data = c->d + GUARD * c->ldd;
+    d->ld = c->ldd;
+    d->type = ELEMENT_BF16;
+    d->vectors = c->ldd % 2 == 0 && (uintptr_t)d->data % 4 == 0;
     c->params.m = m;
     c->params.n = n;
     c->params.k_blocks = blocks_of(k);
-    c->params.d_pairs = c->ldd % 2 == 0 && (uintptr_t)c->params.d % 4 == 0;
+    c->params.block_k = 128;
+    c->params.k_splits = 1;
 }
 
 void fp8_case_free(fp8_case *c)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "emulator/emulator.h"
-#include "kernels/gemm_fp8_params.h"
+#include "kernels/gemm_params.h"
 
 typedef struct fp8_case_shape {
     int m, n, k;
@@ -19,7 +19,7 @@ typedef struct fp8_case_shape {
 
 typedef struct fp8_case {
     fp8_case_shape shape;
-    gemm_fp8_params params;
+    gemm_params params;
     emu_memory *memory;
     uint8_t *a, *b;
     float *a_scale, *b_scale;

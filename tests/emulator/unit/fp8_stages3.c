@@ -6,6 +6,6 @@
 
 #define GEMM_NAME gemm_stages3
 #define GEMM_STAGES 3
-#include "kernels/gemm_fp8_block.h"
+#include "kernels/gemm_fp8_any.h"
 
 const fp8_kernel fp8_kernel_3 = {gemm_stages3, GEMM_STAGES, GEMM_THREADS, GEMM_SMEM_BYTES, 168};

@@ -4,7 +4,7 @@
  */
 #include "emulator/unit/fp8_case.h"
 
-#include "kernels/instances/halfbyte_sm90_fp8_block_dense_m128n128k128s6.cu"
+#include "kernels/instances/halfbyte_sm90_fp8_any_m128n128k128s6.cu"
 
-const fp8_kernel fp8_kernel_6 = {halfbyte_sm90_fp8_block_dense_m128n128k128s6, GEMM_STAGES,
+const fp8_kernel fp8_kernel_6 = {halfbyte_sm90_fp8_any_m128n128k128s6, GEMM_STAGES,
                                  GEMM_THREADS, GEMM_SMEM_BYTES, 168};

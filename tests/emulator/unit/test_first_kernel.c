@@ -39,7 +39,7 @@ static size_t run_all(fp8_case *c, const fp8_kernel *kernel, emu_report *report)
 {
     size_t runs = 0;
     for (int index = 0; index < ALL_SCHEDULES; index++) {
-        const emu_config config = schedule_numbered(index, 3 + runs, "gemm_fp8_block.h",
+        const emu_config config = schedule_numbered(index, 3 + runs, "gemm_fp8_any.h",
                                                     line_of(index % 2 == 0 ? "tma_load" : "wgmma"));
         emu_report_clear(report);
         const emu_status status = fp8_case_run(c, kernel, &config, report);

@@ -118,4 +118,20 @@ HB_DEVICE float f32_of_f16(uint16_t bits)
     return result;
 }
 
+/* Bits: those of x where mask has ones, of y elsewhere; and a word turned right by 1 .. 31.  Single
+ * instructions, also where the compiler would make two of them.  9.7.8.6 lop3, 9.7.8.7 shf. */
+HB_DEVICE uint32_t bits_select(uint32_t mask, uint32_t x, uint32_t y)
+{
+    uint32_t result;
+    asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(result) : "r"(mask), "r"(x), "r"(y));
+    return result;
+}
+
+HB_DEVICE uint32_t bits_turn_right(uint32_t word, uint32_t count)
+{
+    uint32_t result;
+    asm("shf.r.wrap.b32 %0, %1, %1, %2;" : "=r"(result) : "r"(word), "r"(count));
+    return result;
+}
+
 #endif

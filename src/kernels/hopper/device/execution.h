@@ -10,6 +10,14 @@ HB_DEVICE uint32_t thread_index(void)
     return threadIdx.x;
 }
 
+/* The same, read anew: what is computed from it takes no registers before. */
+HB_DEVICE uint32_t thread_index_anew(void)
+{
+    uint32_t index;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+    return index;
+}
+
 /* Warp of the block, as a value that is uniform to the compiler too: roles are chosen by it. */
 HB_DEVICE uint32_t warp_index(void)
 {
@@ -97,6 +105,12 @@ HB_DEVICE uint32_t shuffle_xor_u32(uint32_t value, uint32_t mask)
 HB_DEVICE bool vote_any(bool predicate)
 {
     return __any_sync(0xffffffffu, predicate);
+}
+
+/* Lanes whose predicate holds. */
+HB_DEVICE uint32_t vote_count(bool predicate)
+{
+    return (uint32_t)__popc(__ballot_sync(0xffffffffu, predicate));
 }
 
 /* Registers a thread of this warpgroup: n a multiple of 8 in 24 .. 256, a compile-time constant;

@@ -112,6 +112,13 @@ HB_DEVICE uint32_t global_load_u32(const uint32_t *address)
     return value;
 }
 
+HB_DEVICE uint64_t global_load_u64(const uint64_t *address)
+{
+    uint64_t value;
+    asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
 HB_DEVICE uint32_t global_load_u32_nc(const uint32_t *address)
 {
     uint32_t value;
@@ -123,6 +130,13 @@ HB_DEVICE uint64_t global_load_u64_nc(const uint64_t *address)
 {
     uint64_t value;
     asm volatile("ld.global.nc.u64 %0, [%1];" : "=l"(value) : "l"(address));
+    return value;
+}
+
+HB_DEVICE uint16_t global_load_u16(const uint16_t *address)
+{
+    uint16_t value;
+    asm volatile("ld.global.u16 %0, [%1];" : "=h"(value) : "l"(address) : "memory");
     return value;
 }
 

@@ -39,6 +39,17 @@ HB_DEVICE void wgmma_commit(void)
  * 9.7.15.7.3 */
 #define wgmma_wait(n) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory")
 
+/* The values of a[0 .. count - 1], register operands of later wgmma, are computed by here: nothing
+ * may be left for between the instructions of a chain, where ptxas would have to interrupt it. */
+HB_DEVICE void wgmma_operands_ready(uint32_t *a, int count)
+{
+    int i;
+    HB_UNROLL
+    for (i = 0; i < count; i++) {
+        asm volatile("" : "+r"(a[i])::"memory");
+    }
+}
+
 #include "kernels/hopper/device/wgmma_generated.h"
 
 #endif

@@ -102,7 +102,7 @@ void emu_warp_sync(emu_site *site);
 bool emu_elect_one(emu_site *site);
 uint32_t emu_shuffle_u32(uint32_t value, uint32_t lane, emu_site *site);
 uint32_t emu_shuffle_xor_u32(uint32_t value, uint32_t mask, emu_site *site);
-bool emu_vote_any(bool predicate, emu_site *site);
+uint32_t emu_vote_count(bool predicate, emu_site *site);
 void emu_setmaxnreg(uint32_t registers, bool increase, emu_site *site);
 void emu_cluster_arrive(emu_site *site);
 void emu_cluster_wait(emu_site *site);

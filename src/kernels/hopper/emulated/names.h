@@ -10,6 +10,7 @@
 
 /* Identity */
 #define thread_index() emu_thread_index()
+#define thread_index_anew() emu_thread_index()
 /* A shuffle on the device too: the whole warp must come. */
 #define warp_index() emu_shuffle_u32(emu_thread_index() / 32, 0, HB_SITE("warp_index"))
 #define lane_index() (emu_thread_index() % 32)
@@ -70,7 +71,9 @@
 #define global_load_f32_nc(address) HB_GLOBAL_LOAD_(float, address, true, "global_load")
 #define global_load_u32(address) HB_GLOBAL_LOAD_(uint32_t, address, false, "global_load")
 #define global_load_u32_nc(address) HB_GLOBAL_LOAD_(uint32_t, address, true, "global_load")
+#define global_load_u64(address) HB_GLOBAL_LOAD_(uint64_t, address, false, "global_load")
 #define global_load_u64_nc(address) HB_GLOBAL_LOAD_(uint64_t, address, true, "global_load")
+#define global_load_u16(address) HB_GLOBAL_LOAD_(uint16_t, address, false, "global_load")
 #define global_load_u16_nc(address) HB_GLOBAL_LOAD_(uint16_t, address, true, "global_load")
 #define global_load_u8_nc(address) HB_GLOBAL_LOAD_(uint8_t, address, true, "global_load")
 #define global_load_u32x4_nc(address, value)                                                       \
@@ -170,7 +173,8 @@
 #define fence_proxy_tensormap_acquire(map)                                                         \
     emu_fence_proxy_tensormap_acquire((map), HB_SITE("fence_proxy_tensormap_acquire"))
 
-/* wgmma; its instructions are in wgmma.h */
+/* wgmma; its instructions are in wgmma.h.  The first is for the device's compiler alone. */
+#define wgmma_operands_ready(a, count) ((void)(a), (void)(count))
 #define wgmma_fence() emu_wgmma_fence(HB_SITE("wgmma_fence"))
 #define wgmma_commit() emu_wgmma_commit(HB_SITE("wgmma_commit"))
 #define wgmma_wait(n) emu_wgmma_wait((n), HB_SITE("wgmma_wait"))
@@ -183,7 +187,8 @@
 #define elect_one() emu_elect_one(HB_SITE("elect_one"))
 #define shuffle_u32(value, lane) emu_shuffle_u32((value), (lane), HB_SITE("shuffle"))
 #define shuffle_xor_u32(value, mask) emu_shuffle_xor_u32((value), (mask), HB_SITE("shuffle"))
-#define vote_any(predicate) emu_vote_any((predicate), HB_SITE("vote"))
+#define vote_any(predicate) (emu_vote_count((predicate), HB_SITE("vote")) != 0)
+#define vote_count(predicate) emu_vote_count((predicate), HB_SITE("vote"))
 #define setmaxnreg_inc(n) emu_setmaxnreg((n), true, HB_SITE("setmaxnreg_inc"))
 #define setmaxnreg_dec(n) emu_setmaxnreg((n), false, HB_SITE("setmaxnreg_dec"))
 #define cluster_arrive() emu_cluster_arrive(HB_SITE("cluster_arrive"))
@@ -250,6 +255,16 @@ static inline float clamp_magnitude(float x, float limit)
         return f32_of_bits(0x7fffffffu);
     }
     return magnitude < bits_of_f32(limit) ? x : f32_of_bits(sign | bits_of_f32(limit));
+}
+
+static inline uint32_t bits_select(uint32_t mask, uint32_t x, uint32_t y)
+{
+    return (mask & x) | (~mask & y);
+}
+
+static inline uint32_t bits_turn_right(uint32_t word, uint32_t count)
+{
+    return word >> count | word << (32 - count);
 }
 
 #endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/gemm_launch.h"
+
+#include <string.h>
+
+#include "api/error.h"
+
+/* ---- tensor maps ----------------------------------------------------------------------------- */
+
+static uint64_t rounded_up(uint64_t count, uint64_t unit)
+{
+    return (count + unit - 1) / unit * unit;
+}
+
+/* A stride along an extent of 1 is not looked at, but the copy engine wants a good one. */
+static uint64_t stride_of(uint64_t extent, int64_t stride, uint64_t least)
+{
+    return extent > 1 ? (uint64_t)stride : rounded_up(least, 16);
+}
+
+/* [planes, rows, columns] bytes. */
+static gemm_map map_of(const halfbyte_matrix_in *matrix, int64_t columns, int64_t rows,
+                       int64_t planes, uint32_t box_rows)
+{
+    gemm_map map;
+    map.data = matrix->data;
+    map.columns = (uint64_t)columns;
+    map.rows = (uint64_t)rows;
+    map.planes = (uint64_t)planes;
+    map.row_bytes = stride_of(map.rows, matrix->ld, map.columns);
+    map.plane_bytes = stride_of(map.planes, matrix->group_stride, map.row_bytes * map.rows);
+    map.box_rows = box_rows;
+    return map;
+}
+
+/* Kernels that still take gemm_fp8_params read maps of two dimensions. */
+static bool is_plain_dense(int kernel)
+{
+    return strstr(kernel_table[kernel].name, "_fp8_block_dense_") != NULL;
+}
+
+static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
+                                   const halfbyte_problem *problem,
+                                   const halfbyte_operands *operands, tensor_map *a, tensor_map *b)
+{
+    const kernel_row *row = &kernel_table[kernel];
+    const bool masked = problem->grouping == HALFBYTE_GROUPING_MASKED;
+    if (problem->k == 0) {
+        return HALFBYTE_SUCCESS; /* nothing is read */
+    }
+    gemm_map from =
+        map_of(&operands->a, problem->k, operands->m, masked ? problem->groups : 1, row->box_m);
+    from.planes = is_plain_dense(kernel) ? 0 : from.planes;
+    CHECK_STATUS(machine->encode(machine->context, &from, a));
+    if (problem->family != HALFBYTE_FAMILY_FP8) {
+        return HALFBYTE_SUCCESS;
+    }
+    from = map_of(&operands->b, problem->k, problem->n, problem->groups, row->box_n);
+    from.planes = is_plain_dense(kernel) ? 0 : from.planes;
+    return machine->encode(machine->context, &from, b);
+}
+
+/* ---- grids ----------------------------------------------------------------------------------- */
+
+enum { MOST_UNITS = INT32_MAX };
+
+/* At most so many units of rows x columns; groups whose sizes only the device knows may each have a
+ * last one that is not full. */
+static halfbyte_status units_of(const halfbyte_problem *problem, int64_t m, int64_t rows,
+                                int64_t columns, int64_t *units)
+{
+    int64_t high = (m + rows - 1) / rows;
+    if (problem->grouping == HALFBYTE_GROUPING_MASKED) {
+        high *= problem->groups;
+    } else if (problem->grouping != HALFBYTE_GROUPING_DENSE) {
+        high += problem->groups;
+    }
+    const int64_t wide = (problem->n + columns - 1) / columns;
+    CHECK(high <= MOST_UNITS / wide / problem->k_splits, HALFBYTE_ERR_UNSUPPORTED,
+          "m = %lld, n = %lld, groups = %lld: more than %d tiles of %lld x %lld", (long long)m,
+          (long long)problem->n, (long long)problem->groups, MOST_UNITS, (long long)rows,
+          (long long)columns);
+    *units = high * wide * problem->k_splits;
+    return HALFBYTE_SUCCESS;
+}
+
+/* SMs that the problem may use. */
+static int64_t sms_of(const gemm_machine *machine, const halfbyte_problem *problem)
+{
+    return problem->num_sms > 0 && problem->num_sms < machine->sm_count ? problem->num_sms
+                                                                        : machine->sm_count;
+}
+
+/* Persistent blocks: one an SM, whole clusters, no more than there is work for. */
+static uint32_t blocks_of(int64_t units, int64_t sms, uint32_t cluster)
+{
+    const int64_t clusters = sms < cluster ? 1 : sms / cluster;
+    return (uint32_t)(units < clusters ? units : clusters) * cluster;
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+static gemm_launch *launch_add(gemm_launches *launches, int kernel, size_t params_bytes)
+{
+    gemm_launch *one = &launches->launch[launches->count++];
+    memset(one, 0, sizeof *one);
+    one->kernel = kernel;
+    one->cluster = 1;
+    one->params_bytes = params_bytes;
+    return one;
+}
+
+static int64_t planes_of(const halfbyte_problem *problem)
+{
+    return problem->grouping == HALFBYTE_GROUPING_MASKED ? problem->groups : 1;
+}
+
+enum { WORKSPACE_PIECE = 256 };
+
+/* LABELS: two words a group. */
+static size_t bounds_bytes(const halfbyte_problem *problem)
+{
+    return problem->grouping == HALFBYTE_GROUPING_LABELS
+               ? (size_t)rounded_up((uint64_t)problem->groups * 8, WORKSPACE_PIECE)
+               : 0;
+}
+
+size_t gemm_workspace_bytes(const halfbyte_problem *problem)
+{
+    size_t bytes = bounds_bytes(problem);
+    if (problem->k_splits > 1 && problem->m_max > 0 && problem->n > 0) {
+        size_t sums = (size_t)problem->k_splits * sizeof(float);
+        const int64_t factors[] = {planes_of(problem), problem->m_max, problem->n};
+        for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
+            if (sums > (SIZE_MAX - bytes) / (size_t)factors[i]) {
+                return SIZE_MAX;
+            }
+            sums *= (size_t)factors[i];
+        }
+        bytes += sums;
+    }
+    return bytes;
+}
+
+/* LABELS: the bounds of the groups into the workspace, and from now on RANGES. */
+static void bounds_add(const gemm_machine *machine, const halfbyte_problem *problem,
+                       const halfbyte_operands *operands, void *workspace, gemm_groups *groups,
+                       gemm_launches *launches)
+{
+    enum { ROWS_A_BLOCK = 256 };
+    gemm_launch *one =
+        launch_add(launches, KERNEL_INDEX_halfbyte_sm90_group_bounds, sizeof(group_bounds_params));
+    group_bounds_params *params = &one->params.bounds;
+    const int64_t blocks = (operands->m + ROWS_A_BLOCK - 1) / ROWS_A_BLOCK;
+    params->labels = operands->groups.labels;
+    params->tops = workspace;
+    params->ends = params->tops + problem->groups;
+    params->m = (int32_t)operands->m;
+    params->groups = (int32_t)problem->groups;
+    one->blocks = (uint32_t)(blocks < 4 * machine->sm_count ? blocks : 4 * machine->sm_count);
+    launches->clear = workspace;
+    launches->clear_bytes = (size_t)problem->groups * 8;
+    groups->starts = params->tops;
+    groups->ends = params->ends;
+    groups->starts_stride = 1;
+    groups->ends_stride = 1;
+    groups->from_end = 1;
+    groups->is_int64 = 0;
+}
+
+static void padding_add(const gemm_machine *machine, const halfbyte_problem *problem,
+                        const gemm_params *gemm, gemm_launches *launches)
+{
+    enum { ROWS_A_BLOCK = 32 };
+    gemm_launch *one =
+        launch_add(launches, KERNEL_INDEX_halfbyte_sm90_zero_padding, sizeof(zero_padding_params));
+    zero_padding_params *params = &one->params.padding;
+    const int64_t planes = planes_of(problem);
+    const int64_t blocks = (gemm->m + ROWS_A_BLOCK - 1) / ROWS_A_BLOCK * planes;
+    params->groups = gemm->groups;
+    params->d = gemm->epilogue.d;
+    params->m = gemm->m;
+    params->n = gemm->n;
+    params->planes = (int32_t)planes;
+    one->blocks = (uint32_t)(blocks < 8 * machine->sm_count ? blocks : 8 * machine->sm_count);
+}
+
+/* The sums of the ranges go to the workspace; what the epilogue was follows in a launch behind. */
+static void splits_add(const gemm_machine *machine, const halfbyte_problem *problem,
+                       gemm_params *gemm, float *sums, gemm_launches *launches)
+{
+    enum { ROWS_A_BLOCK = 32, COLUMNS_A_BLOCK = 128 };
+    gemm_launch *one =
+        launch_add(launches, KERNEL_INDEX_halfbyte_sm90_add_splits, sizeof(add_splits_params));
+    add_splits_params *params = &one->params.splits;
+    const int64_t plane = (int64_t)gemm->m * gemm->n;
+    params->gemm = *gemm;
+    params->sums = sums;
+    params->plane_stride = problem->grouping == HALFBYTE_GROUPING_MASKED ? plane : 0;
+    params->split_stride = plane * planes_of(problem);
+    params->splits = (int32_t)problem->k_splits;
+    one->blocks = 4 * (uint32_t)machine->sm_count;
+
+    memset(&gemm->epilogue, 0, sizeof gemm->epilogue);
+    gemm->epilogue.d.data = sums;
+    gemm->epilogue.d.ld = gemm->n;
+    gemm->epilogue.d.plane_stride = params->plane_stride;
+    gemm->epilogue.d.type = ELEMENT_F32;
+    gemm->epilogue.d.vectors = gemm->n % 2 == 0;
+    gemm->k_splits = (int32_t)problem->k_splits;
+    gemm->split_stride = params->split_stride;
+}
+
+/* Strides of a scale tensor of 1X128 or 128X128 in either layout. */
+static void fp8_scale_strides(const gemm_scales *scales, int64_t *stride_mn, int64_t *stride_k)
+{
+    *stride_mn = scales->stride_mn;
+    *stride_k = scales->stride_k;
+}
+
+static void fp8_params_fill(const gemm_params *gemm, gemm_fp8_params *params)
+{
+    params->a = gemm->a;
+    params->b = gemm->b;
+    params->a_scale = gemm->a_scale.data;
+    params->b_scale = gemm->b_scale.data;
+    params->d = gemm->epilogue.d.data;
+    fp8_scale_strides(&gemm->a_scale, &params->a_scale_stride_m, &params->a_scale_stride_k);
+    fp8_scale_strides(&gemm->b_scale, &params->b_scale_stride_n, &params->b_scale_stride_k);
+    params->ldd = gemm->epilogue.d.ld;
+    params->m = gemm->m;
+    params->n = gemm->n;
+    params->k_blocks = gemm->k_blocks;
+    params->d_pairs = gemm->epilogue.d.vectors > 0;
+    params->d_groups = gemm->epilogue.d.vectors > 1;
+}
+
+halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
+                                   const halfbyte_problem *problem,
+                                   const halfbyte_operands *operands, void *workspace,
+                                   gemm_launches *launches)
+{
+    const kernel_row *row = &kernel_table[kernel];
+    const int64_t unit_rows = (int64_t)row->tile_m * row->cluster_m;
+    const int64_t unit_columns = (int64_t)row->tile_n * row->cluster_n;
+    int64_t units = 0;
+    CHECK_STATUS(units_of(problem, operands->m, unit_rows, unit_columns, &units));
+    memset(launches, 0, sizeof *launches);
+
+    gemm_params gemm;
+    gemm_params_fill(problem, operands, &gemm);
+    CHECK_STATUS(maps_encode(machine, kernel, problem, operands, &gemm.a, &gemm.b));
+    if (problem->grouping == HALFBYTE_GROUPING_LABELS) {
+        bounds_add(machine, problem, operands, workspace, &gemm.groups, launches);
+    }
+    if (problem->grouping != HALFBYTE_GROUPING_DENSE &&
+        (problem->flags & HALFBYTE_ZERO_FILL_PADDING) != 0) {
+        padding_add(machine, problem, &gemm, launches);
+    }
+    gemm_launch *product = launch_add(launches, kernel, 0);
+    product->cluster = row->cluster_m * row->cluster_n;
+    product->blocks = blocks_of(units, sms_of(machine, problem), product->cluster);
+    if (problem->k_splits > 1) {
+        splits_add(machine, problem, &gemm,
+                   (float *)(void *)((char *)workspace + bounds_bytes(problem)), launches);
+    }
+    if (is_plain_dense(kernel)) {
+        product->params_bytes = sizeof product->params.fp8;
+        fp8_params_fill(&gemm, &product->params.fp8);
+    } else {
+        product->params_bytes = sizeof product->params.gemm;
+        product->params.gemm = gemm;
+    }
+    launches->launch[0].programmatic =
+        (problem->flags & HALFBYTE_WEIGHTS_CONSTANT) != 0 && launches->count == 1;
+    return HALFBYTE_SUCCESS;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The launches that make up one product, with their parameters: the part that a GPU and the
+ * emulator share.  Nothing here touches a device; tensor maps are encoded by a callback.
+ */
+#ifndef HALFBYTE_API_GEMM_LAUNCH_H
+#define HALFBYTE_API_GEMM_LAUNCH_H
+
+#include <stdbool.h>
+
+#include "api/gemm_map.h"
+#include "api/gemm_select.h"
+#include "halfbyte.h"
+#include "kernels/gemm_fp8_params.h"
+#include "kernels/gemm_params.h"
+#include "kernels/group_params.h"
+
+/* What launches are made for. */
+typedef struct gemm_machine {
+    int sm_count;
+    halfbyte_status (*encode)(const void *context, const gemm_map *from, tensor_map *map);
+    const void *context;
+} gemm_machine;
+
+typedef struct gemm_launch {
+    int kernel; /* index into kernel_table */
+    uint32_t blocks;
+    uint32_t cluster;
+    bool programmatic; /* may start before the stream's previous kernel has ended */
+    size_t params_bytes;
+    union {
+        gemm_params gemm;
+        gemm_fp8_params fp8;
+        group_bounds_params bounds;
+        zero_padding_params padding;
+        add_splits_params splits;
+    } params;
+} gemm_launch;
+
+/* In stream order: first clear_bytes zero bytes at `clear`, then the launches. */
+typedef struct gemm_launches {
+    void *clear;
+    size_t clear_bytes;
+    int count;
+    gemm_launch launch[4];
+} gemm_launches;
+
+/* Bytes of workspace, for any m <= m_max; SIZE_MAX if no size_t holds them. */
+size_t gemm_workspace_bytes(const halfbyte_problem *problem);
+
+/*
+ * For checked operands, m and n not 0.  kernel: from gemm_kernel_for().  workspace: 256-byte
+ * aligned. ERR_UNSUPPORTED: more tiles than a grid can count, which no memory holds; errors of
+ * encode().
+ */
+halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
+                                   const halfbyte_problem *problem,
+                                   const halfbyte_operands *operands, void *workspace,
+                                   gemm_launches *launches);
+
+/* The parameters of `kernel` for this product, apart from the tensor maps (gemm_params_fill.c). */
+void gemm_params_fill(const halfbyte_problem *problem, const halfbyte_operands *operands,
+                      gemm_params *params);
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "emulator/harness/gemm_case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 64, POISON = 0xa5 };
+
+/* ---- random ---------------------------------------------------------------------------------- */
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static int64_t below(uint64_t *state, int64_t bound)
+{
+    return (int64_t)(next_random(state) % (uint64_t)bound);
+}
+
+/* ---- layout: first all parts are measured, then the arena is made and they are placed ---------
+ */
+
+typedef struct layout {
+    gemm_case *made;
+    size_t bytes;
+} layout;
+
+/* Room for a tensor; its address, as an offset, until the arena exists.  skew: bytes behind a
+ * multiple of 256. */
+static void *part_add(layout *l, const char *name, int64_t bytes, size_t skew, bool is_output)
+{
+    gemm_case_part *part = &l->made->part[l->made->parts++];
+    part->name = name;
+    part->offset = (l->bytes + GUARD + 255) / 256 * 256 + skew;
+    part->bytes = (size_t)bytes;
+    part->is_output = is_output;
+    l->bytes = part->offset + part->bytes;
+    return (char *)NULL + part->offset;
+}
+
+static int64_t planes_of(const halfbyte_problem *p)
+{
+    return p->grouping == HALFBYTE_GROUPING_MASKED ? p->groups : 1;
+}
+
+static int64_t type_bytes(halfbyte_type type)
+{
+    return halfbyte_type_bits(type == HALFBYTE_TYPE_NONE ? HALFBYTE_TYPE_F32 : type) / 8;
+}
+
+/* [planes, rows, columns] of `bytes` each; rows and planes at multiples of `unit` elements, with
+ * gaps now and then. */
+static void matrix_layout(layout *l, uint64_t *state, const char *name, int64_t planes,
+                          int64_t rows, int64_t columns, int64_t bytes, int64_t unit,
+                          bool is_output, halfbyte_matrix_out *matrix)
+{
+    matrix->ld = (columns + unit - 1) / unit * unit + unit * below(state, 3);
+    matrix->group_stride = matrix->ld * rows + unit * below(state, 3);
+    const int64_t count = columns == 0 || rows == 0 ? 0
+                                                    : (planes - 1) * matrix->group_stride +
+                                                          (rows - 1) * matrix->ld + columns;
+    matrix->data =
+        part_add(l, name, count * bytes, (size_t)(unit * bytes * below(state, 2)), is_output);
+}
+
+static void input_layout(layout *l, uint64_t *state, const char *name, int64_t planes, int64_t rows,
+                         int64_t columns, int64_t bytes, int64_t unit, halfbyte_matrix_in *matrix)
+{
+    halfbyte_matrix_out made;
+    matrix_layout(l, state, name, planes, rows, columns, bytes, unit, false, &made);
+    *matrix = (halfbyte_matrix_in){made.data, made.ld, made.group_stride};
+}
+
+/* Extents of a scale tensor. */
+static void scale_extents(const halfbyte_problem *p, const halfbyte_scale_spec *spec, int64_t mn,
+                          int64_t *rows, int64_t *blocks)
+{
+    const int64_t group = p->weight_group_size == 0 ? p->k : p->weight_group_size;
+    *rows = spec->mode == HALFBYTE_SCALE_TENSOR    ? 1
+            : spec->mode == HALFBYTE_SCALE_128X128 ? (mn + 127) / 128
+                                                   : mn;
+    *blocks = 1;
+    if (spec->mode == HALFBYTE_SCALE_1X128 || spec->mode == HALFBYTE_SCALE_128X128) {
+        *blocks = (p->k + 127) / 128;
+    } else if (spec->mode == HALFBYTE_SCALE_K_GROUP) {
+        *blocks = p->k == 0 ? 0 : (p->k + p->group_k_offset + group - 1) / group;
+    }
+}
+
+static void scale_layout(layout *l, uint64_t *state, const char *name, const halfbyte_problem *p,
+                         const halfbyte_scale_spec *spec, int64_t groups, int64_t mn,
+                         halfbyte_scale_in *scale)
+{
+    int64_t rows, blocks, count, gap = 4 * below(state, 2) + below(state, 2);
+    if (spec->mode == HALFBYTE_SCALE_NONE) {
+        return;
+    }
+    scale_extents(p, spec, mn, &rows, &blocks);
+    if (spec->layout == HALFBYTE_SCALE_INTERLEAVED4) {
+        scale->stride_k = 4 * rows + 4 * (gap / 4);
+        count = blocks / 4 * scale->stride_k;
+        gap = gap / 4 * 4;
+    } else if (spec->layout == HALFBYTE_SCALE_K_MAJOR) {
+        scale->stride_mn = blocks + gap;
+        count = rows * scale->stride_mn;
+    } else {
+        scale->stride_k = rows + gap;
+        count = blocks * scale->stride_k;
+    }
+    scale->group_stride = count + gap;
+    const int64_t bytes = type_bytes(spec->type);
+    scale->data = part_add(l, name, ((groups - 1) * scale->group_stride + count) * bytes,
+                           (size_t)(bytes * below(state, 4)), false);
+}
+
+static void vector_layout(layout *l, uint64_t *state, const char *name, halfbyte_type type,
+                          int64_t groups, int64_t n, halfbyte_vector_in *vector)
+{
+    if (type == HALFBYTE_TYPE_NONE) {
+        return;
+    }
+    vector->group_stride = n + below(state, 3);
+    vector->data = part_add(l, name, ((groups - 1) * vector->group_stride + n) * type_bytes(type),
+                            (size_t)(type_bytes(type) * below(state, 4)), false);
+}
+
+static void groups_layout(layout *l, uint64_t *state, const halfbyte_problem *p, int64_t m,
+                          halfbyte_groups *groups)
+{
+    const int64_t bytes = p->index_type == HALFBYTE_INDEX_INT64 ? 8 : 4;
+    const int64_t form = below(state, 4);
+    groups->starts_stride = 1 + below(state, 3);
+    groups->ends_stride = 1 + below(state, 3);
+    groups->counts_stride = 1 + below(state, 3);
+    if (p->grouping == HALFBYTE_GROUPING_LABELS) {
+        groups->labels = part_add(l, "labels", m * 4, 0, false);
+        groups->starts_stride = groups->ends_stride = groups->counts_stride = 0;
+    }
+    if (p->grouping == HALFBYTE_GROUPING_RANGES && form < 2) {
+        groups->starts =
+            part_add(l, "starts", ((p->groups - 1) * groups->starts_stride + 1) * bytes, 8, false);
+    }
+    if (p->grouping == HALFBYTE_GROUPING_RANGES && (form == 0 || form == 2)) {
+        groups->ends =
+            part_add(l, "ends", ((p->groups - 1) * groups->ends_stride + 1) * bytes, 8, false);
+    }
+    if (form % 2 == 1 && p->grouping != HALFBYTE_GROUPING_LABELS &&
+        p->grouping != HALFBYTE_GROUPING_DENSE) {
+        groups->counts =
+            part_add(l, "counts", ((p->groups - 1) * groups->counts_stride + 1) * bytes, 8, false);
+    }
+}
+
+static void case_layout(layout *l, uint64_t *state)
+{
+    gemm_case *made = l->made;
+    const halfbyte_problem *p = &made->problem;
+    halfbyte_operands *o = &made->operands;
+    const int64_t planes = planes_of(p), m = p->m_max;
+    input_layout(l, state, "a", planes, m, p->k, 1, 16, &o->a);
+    if (p->family == HALFBYTE_FAMILY_FP8) {
+        input_layout(l, state, "b", p->groups, p->n, p->k, 1, 16, &o->b);
+    }
+    scale_layout(l, state, "a_scale", p, &p->a_scale, planes, m, &o->a_scale);
+    scale_layout(l, state, "b_scale", p, &p->b_scale, p->groups, p->n, &o->b_scale);
+    vector_layout(l, state, "channel_scale", p->channel_scale_type, p->groups, p->n,
+                  &o->channel_scale);
+    vector_layout(l, state, "bias", p->bias_type, p->groups, p->n, &o->bias);
+    if (p->alpha_mode == HALFBYTE_ALPHA_DEVICE) {
+        o->alpha_pointer = part_add(l, "alpha", 4, 0, false);
+    }
+    if (p->c_type != HALFBYTE_TYPE_NONE) {
+        input_layout(l, state, "c", planes, m, p->n, type_bytes(p->c_type), 1, &o->c);
+    }
+    groups_layout(l, state, p, m, &o->groups);
+    /* One D in three may be written 16 bytes at a time. */
+    matrix_layout(l, state, "d", planes, m, p->n, type_bytes(p->d_type), below(state, 3) ? 1 : 8,
+                  true, &o->d);
+    l->bytes += GUARD;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* Every code but the NaN ones: those would hide in a row what else goes wrong there. */
+static void fill_e4m3(unsigned char *data, size_t bytes, uint64_t *state)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        const unsigned char code = (unsigned char)next_random(state);
+        data[i] = (code & 0x7fu) == 0x7fu ? 0x38u : code;
+    }
+}
+
+/* Of both signs, 2^-7 to 2^8; `type` of 4, 2 or 1 byte. */
+static void fill_values(unsigned char *data, size_t bytes, halfbyte_type type, uint64_t *state)
+{
+    const size_t each = (size_t)type_bytes(type);
+    for (size_t i = 0; i + each <= bytes; i += each) {
+        const uint64_t bits = next_random(state);
+        const float fraction = 1.0f + (float)(bits & 0xffffffu) / 16777216.0f;
+        const int exponent = (int)(bits >> 24 & 15u) - 7;
+        const float power = exponent < 0 ? 1.0f / (float)(1 << -exponent) : (float)(1 << exponent);
+        const float value = (bits >> 40 & 7u) == 0 ? -fraction * power : fraction * power;
+        halfbyte_convert(data + i, type == HALFBYTE_TYPE_NONE ? HALFBYTE_TYPE_F32 : type, &value,
+                         HALFBYTE_TYPE_F32, 1);
+    }
+}
+
+static void index_write(const halfbyte_problem *p, const void *values, int64_t stride,
+                        int64_t index, int64_t value)
+{
+    void *at = (void *)(uintptr_t)values;
+    if (values == NULL) {
+        return;
+    }
+    if (p->index_type == HALFBYTE_INDEX_INT64) {
+        ((int64_t *)at)[index * stride] = value;
+    } else {
+        ((int32_t *)at)[index * stride] = (int32_t)value;
+    }
+}
+
+/* Groups one after another, some empty; where starts are given, with rows between them. */
+static void fill_groups(gemm_case *made, uint64_t *state)
+{
+    const halfbyte_problem *p = &made->problem;
+    const halfbyte_groups *g = &made->operands.groups;
+    const int64_t m = p->m_max;
+    int32_t *labels = (int32_t *)(uintptr_t)g->labels;
+    int64_t at = 0;
+    for (int64_t i = 0; labels != NULL && i < m; i++) {
+        labels[i] = -1;
+    }
+    for (int64_t group = 0; group < p->groups; group++) {
+        const bool gaps = g->starts != NULL || labels != NULL;
+        const int64_t masked = p->grouping == HALFBYTE_GROUPING_MASKED;
+        const int64_t skip = gaps && below(state, 3) == 0 ? below(state, 5) : 0;
+        const int64_t start = masked ? 0 : at + skip < m ? at + skip : m;
+        const int64_t share = masked ? m : 2 * m / p->groups + 1;
+        const int64_t left = m - start;
+        int64_t rows = below(state, 4) == 0 ? 0 : below(state, share + 1);
+        rows = rows < left ? rows : left;
+        index_write(p, g->starts, g->starts_stride, group, start);
+        index_write(p, g->ends, g->ends_stride, group, start + rows);
+        index_write(p, g->counts, g->counts_stride, group, rows);
+        for (int64_t i = start; labels != NULL && i < start + rows; i++) {
+            labels[i] = below(state, 6) == 0 ? -1 : (int32_t)group;
+        }
+        at = start + rows;
+    }
+}
+
+static halfbyte_type type_of_part(const halfbyte_problem *p, const char *name)
+{
+    const struct {
+        const char *name;
+        halfbyte_type type;
+    } types[] = {
+        {"a_scale", HALFBYTE_TYPE_F32},       {"b_scale", p->b_scale.type},
+        {"channel_scale", HALFBYTE_TYPE_F32}, {"bias", p->bias_type},
+        {"alpha", HALFBYTE_TYPE_F32},         {"c", p->c_type},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(types[i].name, name) == 0) {
+            return types[i].type;
+        }
+    }
+    return HALFBYTE_TYPE_E4M3;
+}
+
+static void case_fill(gemm_case *made, uint64_t *state)
+{
+    memset(made->arena, POISON, made->arena_bytes);
+    for (int i = 0; i < made->parts; i++) {
+        const gemm_case_part *part = &made->part[i];
+        unsigned char *data = made->arena + part->offset;
+        if (strcmp(part->name, "a") == 0 || strcmp(part->name, "b") == 0) {
+            fill_e4m3(data, part->bytes, state);
+        } else if (type_of_part(&made->problem, part->name) != HALFBYTE_TYPE_E4M3 ||
+                   strcmp(part->name, "b_scale") == 0) {
+            fill_values(data, part->bytes, type_of_part(&made->problem, part->name), state);
+        }
+    }
+    fill_groups(made, state);
+}
+
+/* ---- interface ------------------------------------------------------------------------------- */
+
+static void pointer_move(const void **pointer, uintptr_t distance)
+{
+    if (*pointer != NULL) {
+        *pointer = (const void *)((uintptr_t)*pointer + distance);
+    }
+}
+
+/* Every pointer into the arena, by `distance` bytes. */
+static void operands_move(halfbyte_operands *o, uintptr_t distance)
+{
+    pointer_move(&o->a.data, distance);
+    pointer_move(&o->b.data, distance);
+    pointer_move(&o->c.data, distance);
+    pointer_move((const void **)&o->d.data, distance);
+    pointer_move(&o->a_scale.data, distance);
+    pointer_move(&o->b_scale.data, distance);
+    pointer_move(&o->channel_scale.data, distance);
+    pointer_move(&o->bias.data, distance);
+    pointer_move((const void **)&o->alpha_pointer, distance);
+    pointer_move(&o->groups.starts, distance);
+    pointer_move(&o->groups.ends, distance);
+    pointer_move(&o->groups.counts, distance);
+    pointer_move((const void **)&o->groups.labels, distance);
+}
+
+bool gemm_case_make(gemm_case *made, const halfbyte_problem *problem, uint64_t seed)
+{
+    uint64_t state = seed;
+    memset(made, 0, sizeof *made);
+    made->problem = *problem;
+    made->problem.groups = problem->groups == 0 ? 1 : problem->groups;
+    made->operands = halfbyte_operands_init();
+    made->operands.m = problem->m_max;
+    made->operands.alpha = 1.5f;
+    made->operands.beta = -0.75f;
+    layout l = {made, 0};
+    case_layout(&l, &state);
+    made->arena_bytes = (l.bytes + 255) / 256 * 256;
+    made->arena = aligned_alloc(256, made->arena_bytes);
+    if (made->arena == NULL) {
+        return false;
+    }
+    operands_move(&made->operands, (uintptr_t)made->arena);
+    case_fill(made, &state);
+    return true;
+}
+
+void gemm_case_free(gemm_case *made)
+{
+    free(made->arena);
+    made->arena = NULL;
+}
+
+halfbyte_operands gemm_case_moved(const gemm_case *from, const void *to)
+{
+    halfbyte_operands moved = from->operands;
+    operands_move(&moved, (uintptr_t)to - (uintptr_t)from->arena);
+    return moved;
+}
+
+void gemm_case_poison(gemm_case *made)
+{
+    for (int i = 0; i < made->parts; i++) {
+        if (made->part[i].is_output) {
+            memset(made->arena + made->part[i].offset, POISON, made->part[i].bytes);
+        }
+    }
+}
+
+static halfbyte_status run_on_model(const halfbyte_problem *problem,
+                                    const halfbyte_operands *operands)
+{
+    halfbyte_device_options options = halfbyte_device_options_init();
+    options.executor = HALFBYTE_EXECUTOR_MODEL;
+    options.profile = HALFBYTE_PROFILE_ANY;
+    options.threads = 1;
+    halfbyte_device *device = NULL;
+    halfbyte_plan *plan = NULL;
+    halfbyte_status status = halfbyte_device_open(&device, &options);
+    if (status == HALFBYTE_SUCCESS) {
+        status = halfbyte_plan_create(&plan, problem, device);
+    }
+    if (status == HALFBYTE_SUCCESS) {
+        status = halfbyte_run(plan, operands, NULL, 0, NULL);
+    }
+    halfbyte_plan_destroy(plan);
+    halfbyte_device_close(device);
+    return status;
+}
+
+unsigned char *gemm_case_wanted(const gemm_case *from)
+{
+    unsigned char *copy = aligned_alloc(256, from->arena_bytes);
+    if (copy == NULL) {
+        return NULL;
+    }
+    memcpy(copy, from->arena, from->arena_bytes);
+    const halfbyte_operands operands = gemm_case_moved(from, copy);
+    if (run_on_model(&from->problem, &operands) != HALFBYTE_SUCCESS) {
+        free(copy);
+        return NULL;
+    }
+    return copy;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which part of D a block computes next.
+ *
+ * One warp, the scheduler, walks the tiles of all groups and writes those of its block into a small
+ * ring in shared memory; every other warp that needs to know takes them from there.  So the group
+ * arithmetic, which reads sizes that only the device knows, stands in one place and costs no
+ * registers where sums are held.
+ *
+ * ORDER.  A unit is what a cluster of blocks computes together: `rows` x `columns` of D.  Units are
+ * numbered group by group, in a group split by split, in a split by bands of WORK_BAND rows of
+ * units, in a band column by column: blocks that run at the same time read few rows of A and of B.
+ * Block c of the grid takes units c, c + step, ...: a static order, so all blocks of a cluster and
+ * all their warps agree without talking.
+ *
+ * RANGES, MASKED.  32 groups at a time, one a lane: sizes are read, clamped as halfbyte_groups
+ * says, and counted by a prefix sum over the warp.
+ */
+#ifndef HALFBYTE_KERNELS_TILE_WORK_H
+#define HALFBYTE_KERNELS_TILE_WORK_H
+
+#include "kernels/gemm_params.h"
+#include "kernels/hopper/hopper.h"
+#include "kernels/tile/group_rows.h"
+
+/* A tile.  Rows [row, row_end) of it exist, which may be none (a cluster's last rows) or more than
+ * the tile has; columns from `column` to n. */
+typedef struct work_item {
+    int32_t group; /* matrix of B */
+    int32_t plane; /* matrix of A and D */
+    int32_t row;
+    int32_t row_end;
+    int32_t column;
+    int32_t split;
+    int32_t first_block; /* of the 128-k blocks that are summed: [first_block, end_block) */
+    int32_t end_block;
+} work_item;
+
+/* How a block's tiles lie in the units. */
+typedef struct work_shape {
+    uint32_t rows, columns; /* of a unit */
+    int32_t row, column;    /* of this block's tile in the unit */
+    uint32_t first, step;   /* first unit of this block's cluster; how many clusters there are */
+} work_shape;
+
+#define WORK_SLOTS 4
+#define WORK_BAND 16
+#define WORK_BYTES (WORK_SLOTS * (32u + 16u))
+
+/* One side's place in the ring of items: slots of 32 bytes, then full and empty barriers. */
+typedef struct work_ring {
+    smem_addr slots;
+    uint32_t slot;
+    uint32_t parity;
+} work_ring;
+
+HB_DEVICE work_ring work_ring_at(smem_addr memory)
+{
+    work_ring w;
+    w.slots = memory;
+    w.slot = 0;
+    w.parity = 0;
+    return w;
+}
+
+HB_DEVICE smem_addr work_full(const work_ring *w)
+{
+    return w->slots + WORK_SLOTS * 32u + w->slot * 8u;
+}
+
+HB_DEVICE smem_addr work_empty(const work_ring *w)
+{
+    return w->slots + WORK_SLOTS * 40u + w->slot * 8u;
+}
+
+/* By one thread, before the block barrier.  `takers`: warps that call work_take(). */
+HB_DEVICE void work_ring_init(smem_addr memory, uint32_t takers)
+{
+    uint32_t s;
+    for (s = 0; s < WORK_SLOTS; s++) {
+        mbarrier_init(memory + WORK_SLOTS * 32u + s * 8u, 1);
+        mbarrier_init(memory + WORK_SLOTS * 40u + s * 8u, takers);
+    }
+    fence_mbarrier_init();
+}
+
+HB_DEVICE void work_ring_advance(work_ring *w)
+{
+    w->slot++;
+    if (w->slot == WORK_SLOTS) {
+        w->slot = 0;
+        w->parity ^= 1u;
+    }
+}
+
+/*
+ * A warp takes its next tile; false: there is none left.  The whole warp calls, converged, and all
+ * its lanes get the item.  Where one lane alone works on the item, a warp_sync() must follow its
+ * work: else the others would wait here in a loop that takes issue slots from it.
+ */
+HB_DEVICE bool work_take(work_ring *w, work_item *item)
+{
+    const smem_addr slot = w->slots + w->slot * 32u;
+    uint32_t low[4], high[4];
+    mbarrier_wait(work_full(w), w->parity);
+    smem_load_u32x4(slot, low);
+    smem_load_u32x4(slot + 16u, high);
+    warp_sync(); /* all lanes have loaded before one says so */
+    if (elect_one()) {
+        mbarrier_arrive(work_empty(w));
+    }
+    work_ring_advance(w);
+    item->group = (int32_t)low[0];
+    item->plane = (int32_t)low[1];
+    item->row = (int32_t)low[2];
+    item->row_end = (int32_t)low[3];
+    item->column = (int32_t)high[0];
+    item->split = (int32_t)high[1];
+    item->first_block = (int32_t)high[2];
+    item->end_block = (int32_t)high[3];
+    return item->group >= 0;
+}
+
+/* ---- the scheduler --------------------------------------------------------------------------- */
+
+/* The whole warp calls; lane 0 writes. */
+HB_DEVICE void work_put(work_ring *w, const work_item *item)
+{
+    if (lane_index() == 0) {
+        const smem_addr slot = w->slots + w->slot * 32u;
+        mbarrier_wait(work_empty(w), w->parity ^ 1u);
+        smem_store_u32x4(slot, (uint32_t)item->group, (uint32_t)item->plane, (uint32_t)item->row,
+                         (uint32_t)item->row_end);
+        smem_store_u32x4(slot + 16u, (uint32_t)item->column, (uint32_t)item->split,
+                         (uint32_t)item->first_block, (uint32_t)item->end_block);
+        mbarrier_arrive(work_full(w));
+    }
+    work_ring_advance(w);
+}
+
+HB_DEVICE uint32_t work_rounded_up(uint32_t count, uint32_t unit)
+{
+    return (count + unit - 1) / unit;
+}
+
+/* Unit `index` of a group whose rows are [start, end), as a tile of this block. */
+HB_DEVICE void work_put_unit(const gemm_params *p, const work_shape *shape, work_ring *w,
+                             uint32_t index, int32_t group, int32_t start, int32_t end)
+{
+    const uint32_t high = work_rounded_up((uint32_t)(end - start), shape->rows);
+    const uint32_t wide = work_rounded_up((uint32_t)p->n, shape->columns);
+    const uint32_t split = p->k_splits > 1 ? index / (high * wide) : 0u;
+    const uint32_t in_split = index - split * (high * wide);
+    const uint32_t band = in_split / (WORK_BAND * wide);
+    const uint32_t left = high - band * WORK_BAND;
+    const uint32_t height = left < WORK_BAND ? left : WORK_BAND;
+    const uint32_t in_band = in_split - band * (WORK_BAND * wide);
+    const uint32_t column = in_band / height;
+    const uint32_t row = band * WORK_BAND + (in_band - column * height);
+    const uint32_t splits = (uint32_t)p->k_splits;
+    const uint32_t longer = (uint32_t)p->k_blocks % splits, each = (uint32_t)p->k_blocks / splits;
+    work_item item;
+    item.group = group;
+    item.plane = p->groups.kind == GEMM_MASKED ? group : 0;
+    item.row = start + (int32_t)(row * shape->rows) + shape->row;
+    item.row_end = end;
+    item.column = (int32_t)(column * shape->columns) + shape->column;
+    item.split = (int32_t)split;
+    item.first_block = (int32_t)(split * each + (split < longer ? split : longer));
+    item.end_block = item.first_block + (int32_t)(each + (split < longer ? 1u : 0u));
+    work_put(w, &item);
+}
+
+/* All tiles of this block, by one whole warp; then the item that ends the others' work. */
+HB_DEVICE void work_schedule(const gemm_params *p, const work_shape *shape, work_ring w)
+{
+    const uint32_t wide = work_rounded_up((uint32_t)p->n, shape->columns) * (uint32_t)p->k_splits;
+    uint32_t unit = shape->first, before = 0, taken = 0;
+    int64_t base;
+    work_item none;
+    for (base = 0; base < p->groups.count; base += 32) {
+        uint32_t start, end, upto, all;
+        group_rows(&p->groups, (uint32_t)p->m, base + lane_index(), &taken, &start, &end);
+        upto = work_rounded_up(end - start, shape->rows) * wide;
+        if (p->groups.kind == GEMM_DENSE) {
+            upto = work_rounded_up((uint32_t)p->m, shape->rows) * wide; /* lane 0's, for all */
+        } else {
+            upto = lanes_sum(upto, 0x7fffffffu);
+        }
+        all = shuffle_u32(upto, 31);
+        for (; unit - before < all; unit += shape->step) {
+            const uint32_t index = unit - before;
+            const uint32_t lane = vote_count(upto <= index);
+            const uint32_t below = shuffle_u32(upto, (lane - 1u) & 31u);
+            work_put_unit(p, shape, &w, index - (lane == 0 ? 0u : below), (int32_t)(base + lane),
+                          (int32_t)shuffle_u32(start, lane), (int32_t)shuffle_u32(end, lane));
+        }
+        before += all;
+    }
+    none.group = -1;
+    none.plane = none.row = none.row_end = none.column = none.split = 0;
+    none.first_block = none.end_block = 0;
+    work_put(&w, &none);
+}
+
+#endif
