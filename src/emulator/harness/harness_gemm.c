@@ -13,21 +13,20 @@
 #include "emulator/harness/harness.h"
 
 #define KERNEL_ROW(name, ...) void name(const void *params);
-#define GROUP_ROW KERNEL_ROW
-#include "api/group_kernels.def"
 #include "api/kernels.def"
-#undef GROUP_ROW
 #undef KERNEL_ROW
-
-typedef void kernel_entry(const void *params);
-
-static kernel_entry *const entries[] = {
-#define KERNEL_ROW(name, ...) name,
-#define GROUP_ROW KERNEL_ROW
+#define GROUP_ROW(name, ...) void name(const void *params);
 #include "api/group_kernels.def"
-#include "api/kernels.def"
 #undef GROUP_ROW
+
+/* By index into kernel_table. */
+static void (*const entries[])(const void *params) = {
+#define KERNEL_ROW(name, ...) [KERNEL_INDEX_##name] = name,
+#include "api/kernels.def"
 #undef KERNEL_ROW
+#define GROUP_ROW(name, ...) [KERNEL_INDEX_##name] = name,
+#include "api/group_kernels.def"
+#undef GROUP_ROW
 };
 
 enum { SWIZZLE_OF_TILES = 1 /* SWIZZLE_128B */ };
