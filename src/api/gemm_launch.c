@@ -84,13 +84,6 @@ static halfbyte_status units_of(const halfbyte_problem *problem, int64_t m, int6
     return HALFBYTE_SUCCESS;
 }
 
-/* SMs that the problem may use. */
-static int64_t sms_of(const gemm_machine *machine, const halfbyte_problem *problem)
-{
-    return problem->num_sms > 0 && problem->num_sms < machine->sm_count ? problem->num_sms
-                                                                        : machine->sm_count;
-}
-
 /* Persistent blocks: one an SM, whole clusters, no more than there is work for. */
 static uint32_t blocks_of(int64_t units, int64_t sms, uint32_t cluster)
 {
@@ -259,7 +252,7 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     }
     gemm_launch *product = launch_add(launches, kernel, 0);
     product->cluster = row->cluster_m * row->cluster_n;
-    product->blocks = blocks_of(units, sms_of(machine, problem), product->cluster);
+    product->blocks = blocks_of(units, gemm_sms(machine, problem), product->cluster);
     if (problem->k_splits > 1) {
         splits_add(machine, problem, &gemm,
                    (float *)(void *)((char *)workspace + bounds_bytes(problem)), launches);

@@ -45,6 +45,13 @@ typedef struct gemm_launches {
     gemm_launch launch[4];
 } gemm_launches;
 
+/* SMs that the problem may use. */
+static inline int gemm_sms(const gemm_machine *machine, const halfbyte_problem *problem)
+{
+    return problem->num_sms > 0 && problem->num_sms < machine->sm_count ? problem->num_sms
+                                                                        : machine->sm_count;
+}
+
 /* Bytes of workspace, for any m <= m_max; SIZE_MAX if no size_t holds them. */
 size_t gemm_workspace_bytes(const halfbyte_problem *problem);
 

@@ -8,7 +8,7 @@
 
 /* ---- what the kernels serve ------------------------------------------------------------------ */
 
-static bool varies_along_k(halfbyte_scale_mode mode)
+static inline bool varies_along_k(halfbyte_scale_mode mode)
 {
     return mode == HALFBYTE_SCALE_1X128 || mode == HALFBYTE_SCALE_128X128 ||
            mode == HALFBYTE_SCALE_K_GROUP;
@@ -32,25 +32,22 @@ static bool accepts_fp8(const halfbyte_problem *problem)
 }
 
 /* FP8 whose B has one scale in 128 x 128, or none along k. */
-static bool accepts_fp8_block(const halfbyte_problem *problem)
+static inline bool accepts_fp8_block(const halfbyte_problem *problem)
 {
     return accepts_fp8(problem) && (problem->b_scale.mode == HALFBYTE_SCALE_128X128 ||
                                     !varies_along_k(problem->b_scale.mode));
 }
 
-static bool accepts_w4a8(const halfbyte_problem *problem)
+static inline bool accepts_w4a8(const halfbyte_problem *problem)
 {
     return problem->family == HALFBYTE_FAMILY_W4A8 && problem->b_layout == HALFBYTE_B_PACKED;
 }
-
-/* Tests that no row names at the moment. */
-static bool (*const unused[])(const halfbyte_problem *) = {accepts_fp8_block, accepts_w4a8};
 
 typedef bool accept_function(const halfbyte_problem *problem);
 
 static accept_function *const accepts_table[] = {
 #define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, box_m, box_n,  \
-                   most_m, accepts)                                                                \
+                   block_ns, tile_ns, accepts)                                                     \
     accepts,
 #include "api/kernels.def"
 #undef KERNEL_ROW
@@ -59,7 +56,6 @@ _Static_assert(KERNEL_COUNT <= 64, "gemm_kernel_set has a bit for each kernel");
 
 bool gemm_kernel_accepts(int index, const halfbyte_problem *problem)
 {
-    (void)unused;
     return accepts_table[index](problem);
 }
 
@@ -86,12 +82,9 @@ gemm_kernel_set gemm_select(const halfbyte_problem *problem, gemm_kernel_set bui
         if (gemm_set_has(built, i) && gemm_kernel_accepts(i, problem) &&
             !is_skipped(kernel_table[i].name)) {
             found |= (gemm_kernel_set)1 << i;
-            if (kernel_table[i].most_m == 0 || kernel_table[i].most_m >= problem->m_max) {
-                return found; /* no run reaches the rows behind it */
-            }
         }
     }
-    return 0; /* none that takes the largest m */
+    return found;
 }
 
 halfbyte_status gemm_select_failed(const halfbyte_problem *problem)
@@ -106,31 +99,79 @@ halfbyte_status gemm_select_failed(const halfbyte_problem *problem)
 
 /* ---- the choice of a run --------------------------------------------------------------------- */
 
-/* Rows that a group can be expected to have: the hint, or what is known. */
-static int64_t rows_of_group(const halfbyte_problem *problem, const halfbyte_operands *operands)
+/*
+ * What a product is expected to take: the waves of tiles, or the memory's rate, whichever is more.
+ *
+ *   waves   every block works on one unit at a time, so the last wave counts whole, and so does a
+ *           tile that is not full: tile width against waves decides most choices
+ *   rate    weights that are read once, at MEMORY_BYTES_PER_NS.  Kernels that both reach it are
+ * told apart by their waves, which count a little
+ */
+enum { MEMORY_BYTES_PER_NS = 4000, WAVES_SHARE = 8 };
+
+/* Rows that a group can be expected to have, and how many groups have any. */
+typedef struct expected_groups {
+    int64_t rows;
+    int64_t count;
+} expected_groups;
+
+static expected_groups groups_expected(const halfbyte_problem *problem,
+                                       const halfbyte_operands *operands)
 {
+    const int64_t m = operands->m, hint = operands->expected_m;
+    const int64_t groups = problem->groups;
     if (problem->grouping == HALFBYTE_GROUPING_DENSE) {
-        return operands->m;
+        return (expected_groups){m, 1};
     }
-    if (operands->expected_m > 0) {
-        return operands->expected_m < operands->m ? operands->expected_m : operands->m;
+    if (problem->grouping == HALFBYTE_GROUPING_MASKED) {
+        return (expected_groups){hint > 0 && hint < m ? hint : m, groups};
     }
-    return problem->grouping == HALFBYTE_GROUPING_MASKED
-               ? operands->m
-               : (operands->m + problem->groups - 1) / problem->groups;
+    /* All rows are somebody's: with the hint, so many groups have some. */
+    if (hint > 0 && hint < m) {
+        const int64_t busy = (m + hint - 1) / hint;
+        return (expected_groups){hint, busy < groups ? busy : groups};
+    }
+    return (expected_groups){(m + groups - 1) / groups, m < groups ? m : groups};
+}
+
+static int64_t divided_up(int64_t value, int64_t by)
+{
+    return (value + by - 1) / by;
+}
+
+static int64_t expected_ns(const kernel_row *row, const halfbyte_problem *problem,
+                           const expected_groups *groups, int sms)
+{
+    const int64_t cluster = (int64_t)row->cluster_m * row->cluster_n;
+    const int64_t high = divided_up(groups->rows, (int64_t)row->tile_m * row->cluster_m);
+    const int64_t wide = divided_up(problem->n, (int64_t)row->tile_n * row->cluster_n);
+    const int64_t at_once = sms / cluster > 0 ? sms / cluster : 1;
+    const int64_t k_blocks = divided_up(divided_up(problem->k, 128), problem->k_splits);
+    const int64_t units = groups->count * high * wide * problem->k_splits;
+    const int64_t waves = divided_up(units, at_once) * (k_blocks * row->block_ns + row->tile_ns);
+    const int64_t bits = problem->family == HALFBYTE_FAMILY_W4A8 ? 4 : 8;
+    const int64_t bytes =
+        groups->count * (problem->n * problem->k * bits / 8 + groups->rows * problem->k);
+    const int64_t rate = bytes / MEMORY_BYTES_PER_NS;
+    return (waves > rate ? waves : rate) + waves / WAVES_SHARE;
 }
 
 int gemm_kernel_for(gemm_kernel_set kernels, const halfbyte_problem *problem,
-                    const halfbyte_operands *operands)
+                    const halfbyte_operands *operands, int sms)
 {
-    const int64_t rows = rows_of_group(problem, operands);
-    int kernel = 0;
-    /* The set was closed by a kernel for any m, or for the plan's m_max, so one is always found. */
-    while (!gemm_set_has(kernels, kernel) ||
-           (kernel_table[kernel].most_m != 0 && kernel_table[kernel].most_m < rows)) {
-        kernel++;
+    const expected_groups groups = groups_expected(problem, operands);
+    int best = 0;
+    int64_t best_ns = INT64_MAX;
+    for (int i = 0; i < KERNEL_COUNT; i++) {
+        if (gemm_set_has(kernels, i)) {
+            const int64_t ns = expected_ns(&kernel_table[i], problem, &groups, sms);
+            if (ns < best_ns) {
+                best = i;
+                best_ns = ns;
+            }
+        }
     }
-    return kernel;
+    return best;
 }
 
 void gemm_describe(describe_line *line, gemm_kernel_set kernels)
@@ -141,9 +182,6 @@ void gemm_describe(describe_line *line, gemm_kernel_set kernels)
         if (gemm_set_has(kernels, i)) {
             describe_add(line, "%s%s", separator, kernel_table[i].name + sizeof prefix - 1);
             separator = ",";
-            if (kernel_table[i].most_m != 0) {
-                describe_add(line, "(m<=%u)", (unsigned)kernel_table[i].most_m);
-            }
         }
     }
 }

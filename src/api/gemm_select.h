@@ -30,11 +30,11 @@ gemm_kernel_set gemm_select(const halfbyte_problem *problem, gemm_kernel_set bui
 /* ERR_UNSUPPORTED, with a sentence that says what the kernels of this version serve. */
 halfbyte_status gemm_select_failed(const halfbyte_problem *problem);
 
-/* The one that a run takes.  rows: of A, in the group that counts. */
+/* The one that a run takes, on so many SMs: that with the least expected time. */
 int gemm_kernel_for(gemm_kernel_set kernels, const halfbyte_problem *problem,
-                    const halfbyte_operands *operands);
+                    const halfbyte_operands *operands, int sms);
 
-/* Adds " kernels=NAME(m<=M),NAME" in the order in which runs choose. */
+/* Adds " kernels=NAME,NAME", those among which runs choose. */
 void gemm_describe(describe_line *line, gemm_kernel_set kernels);
 
 static inline bool gemm_set_has(gemm_kernel_set kernels, int kernel)

@@ -78,7 +78,7 @@ halfbyte_status gpu_plan_run(gpu *device, gemm_kernel_set kernels, const halfbyt
                              halfbyte_stream stream)
 {
     const gemm_machine machine = {device->sm_count, encode, device};
-    const int kernel = gemm_kernel_for(kernels, problem, operands);
+    const int kernel = gemm_kernel_for(kernels, problem, operands, gemm_sms(&machine, problem));
     gemm_launches launches;
     CHECK_STATUS(gemm_launches_make(&machine, kernel, problem, operands, workspace, &launches));
     return launches_run(device, &launches, stream);

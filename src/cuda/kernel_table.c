@@ -27,17 +27,17 @@
 
 const kernel_row kernel_table[KERNEL_ALL + 1] = {
 #define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, box_m, box_n,  \
-                   most_m, accepts)                                                                \
-    {#name,     kernel_image_##name, threads, smem_bytes, tile_m, tile_n,                          \
-     cluster_m, cluster_n,           box_m,   box_n,      most_m},
+                   block_ns, tile_ns, accepts)                                                     \
+    {#name,     kernel_image_##name, threads, smem_bytes, tile_m,   tile_n,                        \
+     cluster_m, cluster_n,           box_m,   box_n,      block_ns, tile_ns},
 #include "api/kernels.def"
 #undef KERNEL_ROW
 #define GROUP_ROW(name, threads, smem_bytes)                                                       \
-    {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 1, 0, 0, 0},
+    {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 1, 0, 0, 0, 0},
 #define QUANTIZER_ROW GROUP_ROW
 #include "api/group_kernels.def"
 #include "api/quantize_kernels.def"
 #undef QUANTIZER_ROW
 #undef GROUP_ROW
-    {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 };

@@ -38,7 +38,7 @@ typedef struct kernel_row {
     uint32_t tile_m, tile_n;
     uint32_t cluster_m, cluster_n;
     uint32_t box_m, box_n;
-    uint32_t most_m; /* rows of A up to which it is the best choice; 0 = any */
+    uint32_t block_ns, tile_ns; /* for the choice among kernels: see kernels.def */
 } kernel_row;
 
 extern const kernel_row kernel_table[KERNEL_ALL + 1];

@@ -36,13 +36,6 @@ static halfbyte_plan *plan_make(const halfbyte_problem *problem, halfbyte_device
     return plan;
 }
 
-/* m, or the most that the kernel serves. */
-static int64_t m_served(int kernel, int64_t m)
-{
-    const int64_t most = (int64_t)kernel_table[kernel].most_m;
-    return most != 0 && most < m ? most : m;
-}
-
 /* Large problems by every kernel that serves any m. */
 void gpu_test_gemm_billion(session *s)
 {
@@ -58,9 +51,6 @@ void gpu_test_gemm_billion(session *s)
                            s->seed + run, run == 0 ? FILL_NORMAL : FILL_FINITE);
         const cuda_pointer expected = gemm_oracle(s, &kernels, &data);
         for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-            if (kernel_table[kernel].most_m != 0) {
-                continue;
-            }
             gemm_choose(kernel);
             halfbyte_plan *plan = plan_make(&data.problem, on_gpu);
             gemm_poison(s, &data);
@@ -86,7 +76,7 @@ void gpu_test_gemm_repeat(session *s)
         char name[32];
         double ms = 0;
         const gemm_device_data data =
-            gemm_data_make(s, &kernels, m_served(kernel, 777), 2113, 3584, HALFBYTE_SCALE_MN_MAJOR,
+            gemm_data_make(s, &kernels, 777, 2113, 3584, HALFBYTE_SCALE_MN_MAJOR,
                            s->seed + (uint64_t)kernel, FILL_NORMAL);
         gemm_choose(kernel);
         halfbyte_plan *plan = plan_make(&data.problem, on_gpu);
@@ -111,7 +101,7 @@ void gpu_test_gemm_num_sms(session *s)
     const oracle_kernels kernels = oracle_load_kernels(s);
     halfbyte_device *on_gpu = gemm_device(HALFBYTE_EXECUTOR_GPU);
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-        gemm_device_data data = gemm_data_make(s, &kernels, m_served(kernel, 1500), 1801, 1000,
+        gemm_device_data data = gemm_data_make(s, &kernels, 1500, 1801, 1000,
                                                HALFBYTE_SCALE_K_MAJOR, s->seed + 5, FILL_NORMAL);
         const cuda_pointer expected = gemm_oracle(s, &kernels, &data);
         gemm_choose(kernel);

@@ -10,7 +10,7 @@
 
 static const harness_kernel kernels[] = {
 #define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, box_m, box_n,  \
-                   most_m, accepts)                                                                \
+                   block_ns, tile_ns, accepts)                                                     \
     {#name,                                                                                        \
      name,                                                                                         \
      threads,                                                                                      \
