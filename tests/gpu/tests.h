@@ -27,6 +27,7 @@
     X(wgmma_bf16_rs)                                                                               \
     X(oracle_fp8)                                                                                  \
     X(oracle_w4a8)                                                                                 \
+    X(gemm_fp8_kinds)                                                                              \
     X(gemm_random)                                                                                 \
     X(gemm_num_sms)                                                                                \
     X(gemm_repeat)                                                                                 \

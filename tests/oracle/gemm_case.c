@@ -18,6 +18,7 @@ void *case_memory(struct gemm_case *c, size_t bytes, size_t skew)
     if (c->memories == CASE_BLOCKS_OF_MEMORY ||
         posix_memalign(&memory, 256, bytes + skew + (bytes + skew == 0)) != 0)
         abort();
+    c->memory_bytes[c->memories] = bytes + skew;
     c->memory[c->memories++] = memory;
     return (char *)memory + skew;
 }
@@ -104,6 +105,8 @@ static void draw_k(struct random *r, halfbyte_problem *p, const struct case_opti
     p->k = options->k ? options->k : draw_extent(r, 260, 640);
     if (!options->k && random_percent(r, 30))
         p->k = (p->k + 127) / 128 * 128;
+    if (options->no_k)
+        p->k = 0;
     if (size > 32 && p->a_scale.mode != HALFBYTE_SCALE_1X128)
         p->group_k_offset = 32 * random_below(r, size / 32);
     if (options->aligned && w4)
@@ -138,9 +141,10 @@ void case_draw_problem(struct gemm_case *c, struct random *r, const struct case_
     if (options->aligned && p->family == HALFBYTE_FAMILY_W4A8)
         p->n = (p->n + 7) / 8 * 8;
     p->a_type = random_percent(r, 50) ? HALFBYTE_TYPE_NONE : HALFBYTE_TYPE_E4M3;
-    p->b_layout = p->family == HALFBYTE_FAMILY_W4A8 && random_percent(r, 50) ? HALFBYTE_B_PACKED
-                                                                             : HALFBYTE_B_ROW_MAJOR;
-    p->d_type = out[random_below(r, 3)];
+    p->b_layout = p->family == HALFBYTE_FAMILY_W4A8 && (options->packed || random_percent(r, 50))
+                      ? HALFBYTE_B_PACKED
+                      : HALFBYTE_B_ROW_MAJOR;
+    p->d_type = options->d_type != HALFBYTE_TYPE_NONE ? options->d_type : out[random_below(r, 3)];
     p->channel_scale_type = random_percent(r, 25) ? F32 : HALFBYTE_TYPE_NONE;
     if (random_percent(r, 30))
         p->bias_type = out[random_below(r, 3)];
@@ -148,8 +152,8 @@ void case_draw_problem(struct gemm_case *c, struct random *r, const struct case_
         p->c_type = random_percent(r, 50) ? p->d_type : out[random_below(r, 3)];
     p->alpha_mode = (halfbyte_alpha_mode)random_below(r, 3);
     int64_t blocks = oracle_blocks(p).count;
-    p->k_splits =
-        random_percent(r, 60) ? random_between(r, 0, 1) : min64(random_between(r, 2, 5), blocks);
+    p->k_splits = random_percent(r, 60) ? random_between(r, 0, 1)
+                                        : min64(random_between(r, 2, 5), blocks > 0 ? blocks : 1);
     p->index_type = (halfbyte_index_type)random_below(r, 2);
     p->flags = (uint32_t)random_below(r, 8); /* padding and two that change nothing */
     p->num_sms = (int32_t)random_below(r, 3);
@@ -272,7 +276,8 @@ static void make_scales(struct gemm_case *c, struct random *r, const struct case
 {
     const halfbyte_problem *p = &c->problem;
     bool all_k = p->weight_group_size == 0;
-    int64_t groups = oracle_groups(p), blocks = (p->k + 127) / 128;
+    /* Scales along an empty k are not read; some stand there all the same. */
+    int64_t groups = oracle_groups(p), blocks = p->k > 0 ? (p->k + 127) / 128 : 4;
     /* A TENSOR has a value a group in every grouping; the others follow the rows of A. */
     int64_t a_groups = p->a_scale.mode == HALFBYTE_SCALE_TENSOR ? groups : case_matrices(p);
     make_scale(c, r, &c->operands.a_scale, &p->a_scale, a_groups, c->operands.m, blocks, options);
@@ -280,7 +285,7 @@ static void make_scales(struct gemm_case *c, struct random *r, const struct case
     if (p->b_scale.mode == HALFBYTE_SCALE_128X128)
         mn = (p->n + 127) / 128;
     if (p->b_scale.mode == HALFBYTE_SCALE_K_GROUP)
-        kb = all_k ? 1 : oracle_blocks(p).count;
+        kb = all_k ? 1 : p->k == 0 ? 4 : oracle_blocks(p).count;
     make_scale(c, r, &c->operands.b_scale, &p->b_scale, groups, mn, kb, options);
 }
 

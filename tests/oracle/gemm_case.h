@@ -42,6 +42,9 @@ struct case_options {
     bool finite;  /* no NaN or infinity anywhere, and no scale near the ends of the range */
     bool plain;   /* full-scale random data, scales near 1 and all different: what mutations need */
     bool aligned; /* what profile SM90 accepts */
+    bool packed;  /* int4 weights are packed, always */
+    bool no_k;    /* k is 0, whatever it says below */
+    halfbyte_type d_type;    /* NONE = drawn */
     int64_t m, n, k, groups; /* 0 = drawn; at most CASE_MAX_GROUPS */
 };
 
@@ -67,6 +70,7 @@ struct gemm_case {
     uint8_t *d_before; /* what stood there before the run */
 
     void *memory[CASE_BLOCKS_OF_MEMORY];
+    size_t memory_bytes[CASE_BLOCKS_OF_MEMORY];
     int memories;
 };
 
