@@ -23,13 +23,13 @@
 
 typedef void kernel_function(const void *params);
 
-static kernel_function *const functions[KERNEL_ALL - KERNEL_COUNT] = {
+static kernel_function *const functions[KERNEL_ALL - KERNEL_GROUPS_END] = {
 #define QUANTIZER_ROW(name, threads, smem_bytes) name,
 #include "api/quantize_kernels.def"
 #undef QUANTIZER_ROW
 };
 
-static int launches_seen[KERNEL_ALL - KERNEL_COUNT];
+static int launches_seen[KERNEL_ALL - KERNEL_GROUPS_END];
 static int64_t bytes_compared;
 
 static void launch_run(const quantize_launch *one, emu_memory *memory, const emu_config *config,
@@ -37,7 +37,7 @@ static void launch_run(const quantize_launch *one, emu_memory *memory, const emu
 {
     const kernel_row *row = &kernel_table[one->kernel];
     emu_launch launch = {.name = row->name,
-                         .kernel = functions[one->kernel - KERNEL_COUNT],
+                         .kernel = functions[one->kernel - KERNEL_GROUPS_END],
                          .params = &one->params,
                          .params_bytes = sizeof one->params,
                          .blocks = one->blocks,
@@ -46,7 +46,7 @@ static void launch_run(const quantize_launch *one, emu_memory *memory, const emu
                          .smem_bytes = row->smem_bytes};
     assert_true(one->threads <= row->threads);
     assert_int_equal(emu_run(config, memory, &launch, 1, report), EMU_OK);
-    launches_seen[one->kernel - KERNEL_COUNT]++;
+    launches_seen[one->kernel - KERNEL_GROUPS_END]++;
 }
 
 /* The kernels may touch the tensors, gaps included, and no guard. */
@@ -160,7 +160,7 @@ static void test_large(void **state)
 static void test_everything_ran(void **state)
 {
     (void)state;
-    for (int i = 0; i < KERNEL_ALL - KERNEL_COUNT; i++) {
+    for (int i = 0; i < KERNEL_ALL - KERNEL_GROUPS_END; i++) {
         assert_true(launches_seen[i] > 0);
     }
     assert_true(bytes_compared > 100000);
