@@ -93,12 +93,13 @@ static uint32_t blocks_of(int64_t units, int64_t sms, uint32_t cluster)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
+/* The next launch; its parameters are not set. */
 static gemm_launch *launch_add(gemm_launches *launches, int kernel, size_t params_bytes)
 {
     gemm_launch *one = &launches->launch[launches->count++];
-    memset(one, 0, sizeof *one);
     one->kernel = kernel;
     one->cluster = 1;
+    one->programmatic = false;
     one->params_bytes = params_bytes;
     return one;
 }
@@ -238,31 +239,35 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     const int64_t unit_columns = (int64_t)row->tile_n * row->cluster_n;
     int64_t units = 0;
     CHECK_STATUS(units_of(problem, operands->m, unit_rows, unit_columns, &units));
-    memset(launches, 0, sizeof *launches);
+    launches->clear = NULL;
+    launches->clear_bytes = 0;
+    launches->count = 0;
 
-    gemm_params gemm;
-    gemm_params_fill(problem, operands, &gemm);
-    CHECK_STATUS(maps_encode(machine, kernel, problem, operands, &gemm.a, &gemm.b));
-    if (problem->grouping == HALFBYTE_GROUPING_LABELS) {
-        bounds_add(machine, problem, operands, workspace, &gemm.groups, launches);
+    /* Its parameters are large: they are made where they stay, before the launches ahead of it. */
+    const bool finds_bounds = problem->grouping == HALFBYTE_GROUPING_LABELS;
+    const bool fills_padding = problem->grouping != HALFBYTE_GROUPING_DENSE &&
+                               (problem->flags & HALFBYTE_ZERO_FILL_PADDING) != 0;
+    gemm_params *gemm = &launches->launch[finds_bounds + fills_padding].params.gemm;
+    gemm_params_fill(problem, operands, gemm);
+    CHECK_STATUS(maps_encode(machine, kernel, problem, operands, &gemm->a, &gemm->b));
+    if (finds_bounds) {
+        bounds_add(machine, problem, operands, workspace, &gemm->groups, launches);
     }
-    if (problem->grouping != HALFBYTE_GROUPING_DENSE &&
-        (problem->flags & HALFBYTE_ZERO_FILL_PADDING) != 0) {
-        padding_add(machine, problem, &gemm, launches);
+    if (fills_padding) {
+        padding_add(machine, problem, gemm, launches);
     }
-    gemm_launch *product = launch_add(launches, kernel, 0);
+    gemm_launch *product = launch_add(launches, kernel, sizeof product->params.gemm);
     product->cluster = row->cluster_m * row->cluster_n;
     product->blocks = blocks_of(units, gemm_sms(machine, problem), product->cluster);
     if (problem->k_splits > 1) {
-        splits_add(machine, problem, &gemm,
+        splits_add(machine, problem, gemm,
                    (float *)(void *)((char *)workspace + bounds_bytes(problem)), launches);
     }
     if (is_plain_dense(kernel)) {
+        gemm_fp8_params params;
+        fp8_params_fill(gemm, &params);
         product->params_bytes = sizeof product->params.fp8;
-        fp8_params_fill(&gemm, &product->params.fp8);
-    } else {
-        product->params_bytes = sizeof product->params.gemm;
-        product->params.gemm = gemm;
+        product->params.fp8 = params;
     }
     launches->launch[0].programmatic =
         (problem->flags & HALFBYTE_WEIGHTS_CONSTANT) != 0 && launches->count == 1;

@@ -55,10 +55,14 @@ static halfbyte_status encode(const void *context, const gemm_map *from, tensor_
 
 static halfbyte_status launches_run(gpu *device, gemm_launches *launches, halfbyte_stream stream)
 {
-    if (launches->clear_bytes > 0) {
-        CHECK_STATUS(check(gpu_clear(device, launches->clear, launches->clear_bytes, stream)));
+    cuda_status status = gpu_enter(device);
+    if (status.status != HALFBYTE_SUCCESS) {
+        return fail(&status);
     }
-    for (int i = 0; i < launches->count; i++) {
+    if (launches->clear_bytes > 0) {
+        status = gpu_clear(device, launches->clear, launches->clear_bytes, stream);
+    }
+    for (int i = 0; i < launches->count && status.status == HALFBYTE_SUCCESS; i++) {
         gemm_launch *one = &launches->launch[i];
         const kernel_row *row = &kernel_table[one->kernel];
         const gpu_launch launch = {device->kernels[one->kernel].function,
@@ -68,9 +72,10 @@ static halfbyte_status launches_run(gpu *device, gemm_launches *launches, halfby
                                    one->cluster,
                                    one->programmatic,
                                    stream};
-        CHECK_STATUS(check(gpu_launch_kernel(device, &launch, &one->params)));
+        status = gpu_launch_kernel(device, &launch, &one->params);
     }
-    return HALFBYTE_SUCCESS;
+    gpu_leave(device);
+    return check(status);
 }
 
 halfbyte_status gpu_plan_run(gpu *device, gemm_kernel_set kernels, const halfbyte_problem *problem,

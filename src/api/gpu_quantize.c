@@ -16,7 +16,10 @@ cuda_status gpu_quantize_load(gpu *device)
 
 static cuda_status launches_run(gpu *device, quantize_launches *launches, halfbyte_stream stream)
 {
-    cuda_status status = cuda_ok();
+    cuda_status status = gpu_enter(device);
+    if (status.status != HALFBYTE_SUCCESS) {
+        return status;
+    }
     if (launches->clears_scale) {
         status = gpu_clear(device, launches->launch[0].params.scale, sizeof(float), stream);
     }
@@ -31,6 +34,7 @@ static cuda_status launches_run(gpu *device, quantize_launches *launches, halfby
                                    stream};
         status = gpu_launch_kernel(device, &launch, &one->params);
     }
+    gpu_leave(device);
     return status;
 }
 

@@ -16,8 +16,13 @@ const cuda_driver_symbols cuda_symbols = {
 #undef SYMBOL_
 };
 
+enum { TEXT_BYTES = 320 }; /* of a sentence, NUL included; longer ones are cut */
+
+static _Thread_local char failure_text[TEXT_BYTES];
+
 static cuda_driver loaded;
-static cuda_status outcome;
+static halfbyte_status outcome;
+static char outcome_text[TEXT_BYTES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 cuda_status cuda_ok(void)
@@ -28,11 +33,15 @@ cuda_status cuda_ok(void)
 
 cuda_status cuda_fail(halfbyte_status status, const char *format, ...)
 {
-    cuda_status failed = {status, ""};
+    char text[TEXT_BYTES]; /* an argument may be the sentence of the failure before */
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(failed.text, sizeof failed.text, format, arguments);
+    if (vsnprintf(text, sizeof text, format, arguments) < 0) {
+        text[0] = '\0';
+    }
     va_end(arguments);
+    memcpy(failure_text, text, sizeof text);
+    const cuda_status failed = {status, failure_text};
     return failed;
 }
 
@@ -85,8 +94,10 @@ static cuda_status load(void)
 
 static void load_once(void)
 {
-    outcome = load();
-    if (outcome.status != HALFBYTE_SUCCESS && loaded.library != NULL) {
+    const cuda_status status = load();
+    outcome = status.status;
+    snprintf(outcome_text, sizeof outcome_text, "%s", status.text);
+    if (outcome != HALFBYTE_SUCCESS && loaded.library != NULL) {
         dlclose(loaded.library);
         loaded.library = NULL;
     }
@@ -96,5 +107,6 @@ cuda_status cuda_driver_get(const cuda_driver **driver)
 {
     pthread_once(&once, load_once);
     *driver = &loaded;
-    return outcome;
+    const cuda_status status = {outcome, outcome_text};
+    return status;
 }

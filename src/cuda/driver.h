@@ -12,11 +12,12 @@
 
 /*
  * What a function of src/cuda returns: a status and the sentence that goes with it.  api/ turns it
- * into the caller's error; src/cuda knows nothing of it.
+ * into the caller's error; src/cuda knows nothing of it.  The sentence is the thread's own and
+ * stands until its next failure.
  */
 typedef struct cuda_status {
     halfbyte_status status;
-    char text[320];
+    const char *text;
 } cuda_status;
 
 /* A success, and a failure with its sentence. */

@@ -150,8 +150,8 @@ cuda_status gpu_tensor_map_encode(const gpu *device, const gemm_map *from, tenso
     const uint32_t box[3] = {GEMM_MAP_BOX_BYTES, from->box_rows, 1};
     const uint32_t element_strides[3] = {1, 1, 1};
     const unsigned rank = from->planes == 0 ? 2 : 3;
-    CALL(tensor_map_encode, map, CUDA_TENSOR_UINT8, rank, (void *)(uintptr_t)from->data, dims, strides,
-         box, element_strides, CUDA_TENSOR_INTERLEAVE_NONE, CUDA_TENSOR_SWIZZLE_128B,
+    CALL(tensor_map_encode, map, CUDA_TENSOR_UINT8, rank, (void *)(uintptr_t)from->data, dims,
+         strides, box, element_strides, CUDA_TENSOR_INTERLEAVE_NONE, CUDA_TENSOR_SWIZZLE_128B,
          CUDA_TENSOR_L2_256B, CUDA_TENSOR_FILL_ZERO);
     return cuda_ok();
 }
@@ -178,29 +178,13 @@ cuda_status gpu_launch_kernel(const gpu *device, const gpu_launch *launch, void 
         launch->blocks, 1,          1,    launch->threads, 1, 1, launch->smem_bytes,
         launch->stream, attributes, count};
     void *parameters[1] = {params};
-    cuda_status status = gpu_enter(device);
-    if (status.status != HALFBYTE_SUCCESS) {
-        return status;
-    }
-    const cuda_result result = driver->launch(&config, launch->function, parameters, NULL);
-    if (result != 0) {
-        status = cuda_call_failed(driver, "cuLaunchKernelEx", result);
-    }
-    gpu_leave(device);
-    return status;
+    CALL(launch, &config, launch->function, parameters, NULL);
+    return cuda_ok();
 }
 
 cuda_status gpu_clear(const gpu *device, void *memory, size_t bytes, cuda_stream stream)
 {
-    cuda_status status = gpu_enter(device);
-    if (status.status != HALFBYTE_SUCCESS) {
-        return status;
-    }
-    const cuda_result result =
-        device->driver->memset_rows((cuda_pointer)(uintptr_t)memory, bytes, 0, bytes, 1, stream);
-    if (result != 0) {
-        status = cuda_call_failed(device->driver, "cuMemsetD2D8Async", result);
-    }
-    gpu_leave(device);
-    return status;
+    const cuda_driver *driver = device->driver;
+    CALL(memset_rows, (cuda_pointer)(uintptr_t)memory, bytes, 0, bytes, 1, stream);
+    return cuda_ok();
 }

@@ -55,10 +55,10 @@ typedef struct gpu_launch {
     cuda_stream stream;
 } gpu_launch;
 
-/* Enqueues a kernel with one parameter struct, passed by value. */
+/* Enqueues a kernel with one parameter struct, passed by value.  The context must be current. */
 cuda_status gpu_launch_kernel(const gpu *device, const gpu_launch *launch, void *params);
 
-/* Enqueues `bytes` zero bytes. */
+/* Enqueues `bytes` zero bytes.  The context must be current. */
 cuda_status gpu_clear(const gpu *device, void *memory, size_t bytes, cuda_stream stream);
 
 /* Makes the context current, and takes it away again, for the calling thread. */
