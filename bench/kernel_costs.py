@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times every GEMM kernel alone on every shape, and fits what kernels.def says of them.
+
+    python3 bench/kernel_costs.py measure --library L --kernels src/api/kernels.def \
+        --shapes FILE... --json OUT [--filter WORDS] [--repeats N]
+    python3 bench/kernel_costs.py fit OUT... --kernels src/api/kernels.def
+
+fit prints block_ns and tile_ns of each kernel: of the model that src/api/gemm_select.c chooses by
+(waves of tiles, or the memory's rate), those that come nearest to the times, and then what choosing
+by them costs beside the best kernel of each shape.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import sys
+
+LAUNCH_NS = 3300  # what an empty kernel reads
+RATE_BYTES_PER_NS = 4000
+WAVES_SHARE = 8
+SMS = 132
+ROW = re.compile(r"KERNEL_ROW\(([^)]*)\)", re.S)
+COLUMNS = ("name", "threads", "smem", "tile_m", "tile_n", "cluster_m", "cluster_n", "box_m",
+           "box_n", "block_ns", "tile_ns", "accepts")
+
+
+def kernel_rows(path):
+    with open(path) as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    rows = {}
+    for match in ROW.finditer(text):
+        cells = [cell.strip() for cell in match.group(1).split(",")]
+        row = dict(zip(COLUMNS, cells))
+        rows[row["name"]] = {key: int(value) if value.isdigit() else value
+                             for key, value in row.items()}
+    return rows
+
+
+def ceil_div(a, b):
+    return -(-a // b)
+
+
+def waves_of(row, shape):
+    """(waves, k blocks, ns at the memory's rate), as expected_ns() has them."""
+    groups, m, n, k = (shape[name] for name in ("groups", "m", "n", "k"))
+    cluster = row["cluster_m"] * row["cluster_n"]
+    high = ceil_div(m, row["tile_m"] * row["cluster_m"])
+    wide = ceil_div(n, row["tile_n"] * row["cluster_n"])
+    bits = 4 if shape["family"] == "w4a8" else 8
+    rate = groups * (n * k * bits // 8 + m * k) // RATE_BYTES_PER_NS
+    return ceil_div(groups * high * wide, SMS // cluster), ceil_div(k, 128), rate
+
+
+def expected(row, shape, block_ns, tile_ns):
+    waves, blocks, rate = waves_of(row, shape)
+    busy = waves * (blocks * block_ns + tile_ns)
+    return busy, rate
+
+
+def predicted(row, shape, block_ns, tile_ns):
+    busy, rate = expected(row, shape, block_ns, tile_ns)
+    return LAUNCH_NS + max(busy, rate)
+
+
+def cost(row, shape, block_ns, tile_ns):
+    busy, rate = expected(row, shape, block_ns, tile_ns)
+    return max(busy, rate) + busy / WAVES_SHARE
+
+
+def badness(row, samples, block_ns, tile_ns):
+    return sum(math.log(predicted(row, s, block_ns, tile_ns) / (1000 * s["time_us"])) ** 2
+               for s in samples)
+
+
+def fit_one(row, samples):
+    """Least squares of logarithms: a coarse grid, refined around its best point."""
+    blocks = [20 * 1.25 ** i for i in range(22)]
+    tiles = [100 * 1.3 ** i for i in range(20)]
+    best = (math.inf, 0, 0)
+    for step in range(4):
+        for block in blocks:
+            for tile in tiles:
+                best = min(best, (badness(row, samples, block, tile), block, tile))
+        width = 0.25 / 3 ** step
+        blocks = [best[1] * (1 + width * i / 4) for i in range(-4, 5)]
+        tiles = [best[2] * (1 + width * i / 4) for i in range(-4, 5)]
+    return best
+
+
+def fit(options):
+    rows = kernel_rows(options.kernels)
+    shapes = {}
+    for path in options.files:
+        with open(path) as file:
+            for line in file:
+                sample = json.loads(line)
+                key = tuple(sample[x] for x in ("family", "layout", "groups", "m", "n", "k"))
+                shapes.setdefault(key, {})[sample["kernel"]] = sample
+    for name, row in rows.items():
+        samples = [some[name] for some in shapes.values() if name in some]
+        if samples:
+            bad, block, tile = fit_one(row, samples)
+            row["block_ns"], row["tile_ns"] = round(block), round(tile / 10) * 10
+            print(f"{name:48} block_ns {row['block_ns']:5} tile_ns {row['tile_ns']:6}"
+                  f"  {len(samples)} shapes, {100 * math.sqrt(bad / len(samples)):.0f} % off")
+    losses = []
+    for key, some in sorted(shapes.items()):
+        chosen = min(some, key=lambda name: cost(rows[name], some[name], rows[name]["block_ns"],
+                                                 rows[name]["tile_ns"]))
+        best = min(some, key=lambda name: some[name]["time_us"])
+        loss = some[chosen]["time_us"] / some[best]["time_us"]
+        losses.append(math.log(loss))
+        if loss > 1.02:
+            print(f"{key}: {chosen} {some[chosen]['time_us']:.1f} us, best {best} "
+                  f"{some[best]['time_us']:.1f}")
+    print(f"choosing costs {100 * (math.exp(sum(losses) / len(losses)) - 1):.1f} % in the mean")
+
+
+def measure(options):
+    import torch
+    import bench_gemm
+    import halfbyte_library as hb
+    from gemm_data import Fp8Weights, Int4Weights, Layer, Tokens
+
+    names = list(kernel_rows(options.kernels))
+    library, driver = hb.Library(options.library, hb.GPU), bench_gemm.Driver()
+    timer = bench_gemm.Timer(options.repeats)
+    layer, weights = None, None
+    with open(options.json, "a") as out:
+        for shape in bench_gemm.read_shapes(options.shapes, options.filter):
+            groups, m, n, k = (int(shape[name]) for name in ("groups", "m", "n", "k"))
+            wanted = Layer(shape["family"], groups, n, k, hb.K_MAJOR)
+            if wanted != layer:
+                layer, weights = wanted, None
+                weights = (Fp8Weights(layer, 1) if layer.family == "fp8_block"
+                           else Int4Weights(library, layer, 1, False))
+            tokens = Tokens(layer, shape["layout"], m, 1)
+            times = {}
+            for name in names:
+                os.environ["HALFBYTE_SKIP_KERNELS"] = ",".join(x for x in names if x != name)
+                try:
+                    product = bench_gemm.Product(library, driver, tokens, weights)
+                except hb.Failure:
+                    continue
+                times[name] = timer.times(product.run, None)[options.repeats // 2]
+                product.close()
+                out.write(json.dumps({"family": layer.family, "layout": shape["layout"],
+                                      "groups": groups, "m": m, "n": n, "k": k, "kernel": name,
+                                      "time_us": round(times[name], 2)}) + "\n")
+            best = sorted(times, key=times.get)[:4]
+            print(f"{layer.family} {shape['layout']} {groups} {m} {n} {k}: " + ", ".join(
+                f"{x.removeprefix(hb.PREFIX)} {times[x]:.1f}" for x in best), flush=True)
+    torch.cuda.synchronize()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("measure")
+    one.add_argument("--library", required=True)
+    one.add_argument("--kernels", required=True)
+    one.add_argument("--shapes", required=True, nargs="+")
+    one.add_argument("--json", required=True)
+    one.add_argument("--filter", default="")
+    one.add_argument("--repeats", type=int, default=11)
+    one.set_defaults(run=measure)
+    two = commands.add_parser("fit")
+    two.add_argument("files", nargs="+")
+    two.add_argument("--kernels", required=True)
+    two.set_defaults(run=fit)
+    options = parser.parse_args()
+    options.run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
