@@ -94,8 +94,8 @@ gpu-test: ## compare the GPU kernels with the CPU model (needs a Hopper GPU)
 bench: ## measure the GPU kernels (needs a Hopper GPU and torch)
 	@[ -e /dev/nvidiactl ] || { echo 'bench: no NVIDIA GPU on this machine; nothing ran.' >&2; exit 1; }
 	@$(MAKE) --no-print-directory build
-	@python3 bench/bench_fp8.py --library $(BUILD)/src/libhalfbyte.so \
-	    --shapes bench/shapes/fp8-dense.csv --json $(BUILD)/bench-fp8.jsonl
+	@python3 bench/bench_gemm.py --library $(BUILD)/src/libhalfbyte.so \
+	    --shapes bench/shapes/*.csv --json $(BUILD)/bench-gemm.jsonl
 
 clean: ## remove all build folders
 	rm -rf build build-*

@@ -39,12 +39,9 @@ macro(halfbyte_embed_cubin images name cubin)
     list(APPEND ${images} "${image}")
 endmacro()
 
-# Sets `objects` to what embeds the kernels: one object a file in src/kernels/instances, from a
-# cubin that tools/build_kernel.sh has made and accepted.
-function(halfbyte_embed_kernels objects)
-    set(kernels "${PROJECT_SOURCE_DIR}/src/kernels")
-    file(GLOB sources CONFIGURE_DEPENDS "${kernels}/instances/*.cu")
-    file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${kernels}/*.h")
+# Sets `objects` to what embeds kernels: one object a source, from a cubin that
+# tools/build_kernel.sh has made and accepted.
+function(halfbyte_embed_sources objects sources headers)
     set(build "${PROJECT_BINARY_DIR}/kernels")
     file(MAKE_DIRECTORY "${build}")
     set(script "${PROJECT_SOURCE_DIR}/tools/build_kernel.sh")
@@ -61,6 +58,25 @@ function(halfbyte_embed_kernels objects)
             VERBATIM COMMENT "Compiling kernel ${name}")
         halfbyte_embed_cubin(images ${name} "${cubin}")
     endforeach()
+    set(${objects} "${images}" PARENT_SCOPE)
+endfunction()
+
+# The library's kernels: those in src/kernels/instances.
+function(halfbyte_embed_kernels objects)
+    set(kernels "${PROJECT_SOURCE_DIR}/src/kernels")
+    file(GLOB sources CONFIGURE_DEPENDS "${kernels}/instances/*.cu")
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${kernels}/*.h")
+    halfbyte_embed_sources(images "${sources}" "${headers}")
+    set(${objects} "${images}" PARENT_SCOPE)
+endfunction()
+
+# The probes of the measurements: those in bench/kernels.
+function(halfbyte_embed_probes objects)
+    set(probes "${PROJECT_SOURCE_DIR}/bench/kernels")
+    file(GLOB sources CONFIGURE_DEPENDS "${probes}/*.cu")
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS
+        "${probes}/*.h" "${PROJECT_SOURCE_DIR}/src/kernels/hopper/*.h")
+    halfbyte_embed_sources(images "${sources}" "${headers}")
     set(${objects} "${images}" PARENT_SCOPE)
 endfunction()
 

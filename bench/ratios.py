@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares measured times with those of peers that were measured in another run.
+
+    python3 bench/ratios.py RESULT.jsonl [MORE.jsonl ...] --peers PEERS.csv [--filter WORDS]
+
+RESULT: JSON Lines of bench_gemm.py or of `halfbyte bench`; of rows for one shape the last counts.
+PEERS: CSV with family, layout, groups, m, n, k, best_us, and where known vendor_us, read_us, mma_us
+and goal_us, all taken in one run.
+
+ratio = best_us * s / time_us, above 1 where halfbyte is faster.  s says how much slower the machine
+was in halfbyte's run than in the peers': the vendor's time now over then where the peers' run has
+one, else a plain read's time now over then where reading bounds the shape (read_us > mma_us), else
+the wgmma rate then over now.
+"""
+
+import argparse
+import csv
+import json
+import math
+import sys
+
+KEY = ("family", "layout", "groups", "m", "n", "k")
+PEERS_MMA_TFLOPS = 1724.0  # the rate that mma_us stands for
+
+
+def key_of(row):
+    return tuple(str(row.get(name, default)) for name, default in
+                 zip(KEY, ("fp8_block", "dense", 1, None, None, None)))
+
+
+def number(row, name):
+    value = row.get(name)
+    return float(value) if value not in (None, "") else None
+
+
+def taken(row, words):
+    """Does every word fit: a family, a layout, or name=value?"""
+    for word in filter(None, words.split(",")):
+        name, equals, value = word.partition("=")
+        if equals and str(row.get(name)) != value:
+            return False
+        if not equals and word not in (row.get("family"), row.get("layout")):
+            return False
+    return True
+
+
+def speed_of_run(row, peer):
+    """(s, what it was taken from); (None, why not) where the run lacks what is needed."""
+    vendor, baseline = number(peer, "vendor_us"), number(row, "baseline_us")
+    if vendor is not None and baseline is not None:
+        return baseline / vendor, "vendor"
+    read, mma = number(peer, "read_us"), number(peer, "mma_us")
+    if read is not None and mma is not None and read > mma:
+        now = number(row, "read_us_run")
+        return (now / read, "read") if now is not None else (None, "no read probe")
+    now = number(row, "mma_tflops_run")
+    return (PEERS_MMA_TFLOPS / now, "mma") if now is not None else (None, "no wgmma probe")
+
+
+def compare(row, peer):
+    """ratio, s, its source, and whether the goal is met at the peers' speed of the machine."""
+    s, source = speed_of_run(row, peer)
+    best, goal, time = number(peer, "best_us"), number(peer, "goal_us"), number(row, "time_us")
+    if s is None or best is None or time is None:
+        return None, s, source, None
+    return best * s / time, s, source, None if goal is None else time / s <= goal
+
+
+def geometric_mean(values):
+    return math.exp(sum(math.log(v) for v in values) / len(values))
+
+
+def read_results(paths):
+    rows = {}
+    for path in paths:
+        with open(path) as file:
+            for line in filter(None, map(str.strip, file)):
+                row = json.loads(line)
+                if "time_us" in row and "n" in row:
+                    rows[key_of(row)] = row
+    return rows
+
+
+def print_summary(name, found):
+    if not found:
+        return
+    ratios = [ratio for ratio, _, _ in found]
+    worst = min(found, key=lambda item: item[0])
+    goals = [met for _, met, _ in found if met is not None]
+    row = worst[2]
+    print(f"{name:24} {len(found):3} rows, geometric mean {geometric_mean(ratios):.3f}, worst "
+          f"{worst[0]:.3f} ({row['groups']}x{row['m']}x{row['n']}x{row['k']}), below 0.98: "
+          f"{sum(r < 0.98 for r in ratios)}, below 1: {sum(r < 1 for r in ratios)}, "
+          f"goals met {sum(goals)} of {len(goals)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", nargs="+")
+    parser.add_argument("--peers", required=True)
+    parser.add_argument("--filter", default="")
+    options = parser.parse_args()
+    rows = read_results(options.results)
+    classes, absent, without = {}, 0, 0
+    print(f"{'family':9} {'layout':10} {'groups':>6} {'m':>5} {'n':>6} {'k':>6} {'us':>8} "
+          f"{'peer us':>8} {'s':>6} {'of':6} {'ratio':>6} {'goal us':>8}")
+    with open(options.peers, newline="") as file:
+        for peer in filter(lambda p: taken(p, options.filter), csv.DictReader(file)):
+            row = rows.get(key_of(peer))
+            if row is None:
+                absent += 1
+                continue
+            ratio, s, source, met = compare(row, peer)
+            head = " ".join(f"{peer[name]:>{width}}" for name, width in
+                            zip(KEY, (-9, -10, 6, 5, 6, 6)) if width > 0)
+            head = f"{peer['family']:9} {peer['layout']:10} {head}"
+            if ratio is None:
+                without += 1
+                print(f"{head} {row['time_us']:8.1f} {peer['best_us']:>8} {source}")
+                continue
+            print(f"{head} {row['time_us']:8.1f} {peer['best_us']:>8} {s:6.3f} {source:6} "
+                  f"{ratio:6.3f} {peer.get('goal_us') or '':>8} "
+                  f"{'' if met is None else 'met' if met else '-'}"
+                  f"{'' if row.get('bits_right', True) else ' BITS DIFFER'}")
+            classes.setdefault((peer["family"], peer["layout"]), []).append((ratio, met, peer))
+    print()
+    for (family, layout), found in classes.items():
+        print_summary(f"{family} {layout}", found)
+    for family in dict.fromkeys(family for family, _ in classes):
+        print_summary(family, [one for (f, _), found in classes.items() if f == family
+                               for one in found])
+    if absent or without:
+        print(f"{absent} rows of the peers not measured, {without} without a ratio")
+    return 0 if classes else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
