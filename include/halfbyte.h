@@ -690,8 +690,9 @@ HALFBYTE_API halfbyte_status halfbyte_run(const halfbyte_plan *plan,
  *   MASKED   counts within [0, m]
  *   LABELS   within [-1, groups); those other than -1 do not decrease
  * ERR_INVALID_ARGUMENT names the first fault: group or row, value, what is accepted.
- * ERR_MISALIGNED.  SUCCESS for DENSE.  Needs operands.m and operands.groups only; with m == 0 the
- * arrays may all be NULL.
+ * ERR_MISALIGNED.  A GPU copies the arrays to the host: ERR_OUT_OF_MEMORY, ERR_CUDA.
+ * SUCCESS for DENSE.  Needs operands.m and operands.groups only; with m == 0 the arrays may all be
+ * NULL.
  */
 HALFBYTE_API halfbyte_status halfbyte_check_groups(const halfbyte_plan *plan,
                                                    const halfbyte_operands *operands,

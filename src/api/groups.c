@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "api/error.h"
+#include "api/gpu_groups.h"
 #include "api/operands.h"
 #include "api/plan.h"
 #include "api/struct_copy.h"
@@ -157,13 +158,26 @@ static halfbyte_status labels_check(const halfbyte_problem *p, const halfbyte_op
     return HALFBYTE_SUCCESS;
 }
 
+/* Of arrays that the host can read. */
+static halfbyte_status values_check(const halfbyte_problem *p, const halfbyte_operands *o)
+{
+    switch (p->grouping) {
+    case HALFBYTE_GROUPING_DENSE: break;
+    case HALFBYTE_GROUPING_RANGES: return ranges_check(p, o);
+    case HALFBYTE_GROUPING_MASKED: return counts_check(p, o);
+    case HALFBYTE_GROUPING_LABELS: return labels_check(p, o);
+    }
+    return HALFBYTE_SUCCESS;
+}
+
 halfbyte_status halfbyte_check_groups(const halfbyte_plan *plan, const halfbyte_operands *operands,
                                       halfbyte_stream stream)
 {
     CHECK_ARGUMENT(plan != NULL, "plan = NULL: must be a plan");
     halfbyte_operands o;
     CHECK_STATUS(struct_copy(&o, operands, "operands", halfbyte_operands));
-    CHECK_STATUS(cpu_check(plan->device, stream));
+    const bool on_gpu = plan->device->executor == HALFBYTE_EXECUTOR_GPU;
+    CHECK_STATUS(on_gpu ? HALFBYTE_SUCCESS : cpu_check(plan->device, stream));
     const halfbyte_problem *p = &plan->problem;
     CHECK_STATUS(operands_m_check(p, &o));
     const bool none = o.groups.starts == NULL && o.groups.ends == NULL && o.groups.counts == NULL &&
@@ -172,11 +186,13 @@ halfbyte_status halfbyte_check_groups(const halfbyte_plan *plan, const halfbyte_
         return HALFBYTE_SUCCESS;
     }
     CHECK_STATUS(groups_check(p, &o, NULL));
-    switch (p->grouping) {
-    case HALFBYTE_GROUPING_DENSE: break;
-    case HALFBYTE_GROUPING_RANGES: return ranges_check(p, &o);
-    case HALFBYTE_GROUPING_MASKED: return counts_check(p, &o);
-    case HALFBYTE_GROUPING_LABELS: return labels_check(p, &o);
+    if (!on_gpu) {
+        return values_check(p, &o);
     }
-    return HALFBYTE_SUCCESS;
+    gpu_groups fetched;
+    CHECK_STATUS(gpu_groups_fetch(plan->device->gpu, p, &o, stream, &fetched));
+    o.groups = fetched.groups;
+    const halfbyte_status status = values_check(p, &o);
+    gpu_groups_free(&fetched);
+    return status;
 }

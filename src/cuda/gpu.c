@@ -188,3 +188,12 @@ cuda_status gpu_clear(const gpu *device, void *memory, size_t bytes, cuda_stream
     CALL(memset_rows, (cuda_pointer)(uintptr_t)memory, bytes, 0, bytes, 1, stream);
     return cuda_ok();
 }
+
+cuda_status gpu_fetch(const gpu *device, void *to, const void *from, size_t bytes,
+                      cuda_stream stream)
+{
+    const cuda_driver *driver = device->driver;
+    CALL(copy_to_host, to, (cuda_pointer)(uintptr_t)from, bytes, stream);
+    CALL(stream_synchronize, stream);
+    return cuda_ok();
+}

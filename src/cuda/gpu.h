@@ -61,6 +61,11 @@ cuda_status gpu_launch_kernel(const gpu *device, const gpu_launch *launch, void 
 /* Enqueues `bytes` zero bytes.  The context must be current. */
 cuda_status gpu_clear(const gpu *device, void *memory, size_t bytes, cuda_stream stream);
 
+/* Copies `bytes` bytes to the host behind the stream's work, and waits.  The context must be
+ * current. */
+cuda_status gpu_fetch(const gpu *device, void *to, const void *from, size_t bytes,
+                      cuda_stream stream);
+
 /* Makes the context current, and takes it away again, for the calling thread. */
 cuda_status gpu_enter(const gpu *device);
 void gpu_leave(const gpu *device);

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * halfbyte_run() and halfbyte_check_groups() on a GPU device whose driver only writes down what it
+ * is asked for.  What a run may call is in its table; anything else (to take memory, to wait, to
+ * read) is a null pointer there and would end the test.  What the kernels do with their parameters
+ * is tested on the emulator and on GPUs.  malloc and its kin come by here: see CMakeLists.txt.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/device.h"
+#include "api/gemm_launch.h"
+#include "api/gemm_select.h"
+#include "api/plan.h"
+#include "api/problem_check.h"
+#include "cuda/gpu.h"
+
+enum { MOST_CALLS = 12, M = 100, N = 256, K = 384, GROUPS = 3, SMS = 132 };
+
+/* Of the driver, in order: one of these, or the index of a kernel. */
+enum { ENCODE = -4, PUSH, POP, CLEAR };
+static int calls[MOST_CALLS];
+static int call_count;
+static int fails_at; /* number of the call that fails, from 1; 0 = none */
+static cuda_launch_config launched;
+static cuda_launch_attribute attributes[2];
+static gemm_params passed;
+static add_splits_params passed_splits;
+static group_bounds_params passed_bounds;
+static cuda_pointer cleared;
+static size_t cleared_bytes;
+
+static gpu fake;
+
+/* ---- allocations ----------------------------------------------------------------------------- */
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void __wrap_free(void *memory);
+
+static int allocations;
+static int live;
+static int allocation_fails_at;
+
+static void *counted(void *memory)
+{
+    live += memory != NULL;
+    return memory;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return ++allocations == allocation_fails_at ? NULL : counted(__real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return ++allocations == allocation_fails_at ? NULL : counted(__real_calloc(count, bytes));
+}
+
+void __wrap_free(void *memory)
+{
+    live -= memory != NULL;
+    __real_free(memory);
+}
+
+/* ---- driver ---------------------------------------------------------------------------------- */
+
+static cuda_result call_record(int what)
+{
+    assert_true(call_count < MOST_CALLS);
+    calls[call_count++] = what;
+    return call_count == fails_at ? 700 : 0;
+}
+
+static cuda_result fake_push(cuda_context context)
+{
+    (void)context;
+    return call_record(PUSH);
+}
+
+static cuda_result fake_pop(cuda_context *context)
+{
+    *context = NULL;
+    return call_record(POP);
+}
+
+static cuda_result fake_error_name(cuda_result result, const char **name)
+{
+    (void)result;
+    *name = "CUDA_ERROR_OF_THE_TEST";
+    return 0;
+}
+
+/* Two dimensions of a map say enough to tell A's from B's. */
+static cuda_result fake_encode(tensor_map *map, int type, uint32_t rank, void *base,
+                               const uint64_t *dims, const uint64_t *strides_bytes,
+                               const uint32_t *box, const uint32_t *element_strides, int interleave,
+                               int swizzle, int l2_promotion, int fill)
+{
+    (void)base;
+    assert_true(type == CUDA_TENSOR_UINT8 && (rank == 2 || rank == 3) && dims[0] == K);
+    assert_true(strides_bytes[0] % 16 == 0 && box[0] == 128 && element_strides[1] == 1);
+    assert_true(interleave == 0 && swizzle == CUDA_TENSOR_SWIZZLE_128B && fill == 0);
+    assert_int_equal(l2_promotion, CUDA_TENSOR_L2_256B);
+    memset(map, (int)(dims[1] & 255), sizeof *map);
+    return call_record(ENCODE);
+}
+
+/* A kernel's function is the address of its entry in the table. */
+static cuda_result fake_launch(const cuda_launch_config *config, cuda_function function,
+                               void **parameters, void **extra)
+{
+    const int kernel = (int)(uintptr_t)function - 1;
+    assert_null(extra);
+    assert_in_range(kernel, 0, KERNEL_ALL - 1);
+    launched = *config;
+    memcpy(attributes, config->attributes, config->num_attributes * sizeof *attributes);
+    switch (kernel) {
+    case KERNEL_INDEX_halfbyte_sm90_group_bounds:
+        memcpy(&passed_bounds, parameters[0], sizeof passed_bounds);
+        break;
+    case KERNEL_INDEX_halfbyte_sm90_add_splits:
+        memcpy(&passed_splits, parameters[0], sizeof passed_splits);
+        break;
+    case KERNEL_INDEX_halfbyte_sm90_zero_padding: break;
+    default: memcpy(&passed, parameters[0], sizeof passed);
+    }
+    return call_record(kernel);
+}
+
+static cuda_result fake_clear(cuda_pointer dst, size_t pitch, unsigned char value, size_t width,
+                              size_t height, cuda_stream stream)
+{
+    (void)stream;
+    assert_true(pitch >= width && height == 1 && value == 0);
+    cleared = dst;
+    cleared_bytes = width;
+    return call_record(CLEAR);
+}
+
+static const cuda_driver run_driver = {.error_name = fake_error_name,
+                                       .context_push = fake_push,
+                                       .context_pop = fake_pop,
+                                       .launch = fake_launch,
+                                       .tensor_map_encode = fake_encode,
+                                       .memset_rows = fake_clear};
+
+static halfbyte_device device = {.executor = HALFBYTE_EXECUTOR_GPU, .gpu = &fake};
+static const halfbyte_stream stream = (halfbyte_stream)(uintptr_t)0x1230;
+static halfbyte_plan plan;
+static halfbyte_operands operands;
+
+static int fresh(void **state)
+{
+    (void)state;
+    call_count = fails_at = allocation_fails_at = 0;
+    fake.driver = &run_driver;
+    fake.sm_count = SMS;
+    for (int i = 0; i < KERNEL_ALL; i++) {
+        fake.kernels[i].function = (cuda_function)(uintptr_t)(i + 1);
+    }
+    return 0;
+}
+
+/* ---- a problem, at addresses that nobody may touch here -------------------------------------- */
+
+static void *address(uintptr_t number)
+{
+    return (void *)(number << 32);
+}
+
+/* Serves the whole FP8 family, so that one kernel's name is in every sequence. */
+enum { PRODUCT = KERNEL_INDEX_halfbyte_sm90_fp8_any_m128n128k128s6 };
+
+static void problem_make(halfbyte_grouping grouping)
+{
+    halfbyte_problem *p = &plan.problem;
+    *p = halfbyte_problem_init();
+    p->family = HALFBYTE_FAMILY_FP8;
+    p->grouping = grouping;
+    p->groups = grouping == HALFBYTE_GROUPING_DENSE ? 1 : GROUPS;
+    p->m_max = M;
+    p->n = N;
+    p->k = K;
+    p->d_type = HALFBYTE_TYPE_F32;
+    p->a_scale.mode = HALFBYTE_SCALE_OUTER;
+    p->b_scale.mode = HALFBYTE_SCALE_128X128;
+    operands = halfbyte_operands_init();
+    operands.m = M;
+    operands.a = (halfbyte_matrix_in){address(1), K, M * K};
+    operands.b = (halfbyte_matrix_in){address(2), K, N * K};
+    operands.d = (halfbyte_matrix_out){address(3), N, M * N};
+    operands.a_scale = (halfbyte_scale_in){address(4), 1, 1, M};
+    operands.b_scale = (halfbyte_scale_in){address(5), 1, 2, 6};
+    if (grouping == HALFBYTE_GROUPING_RANGES) {
+        operands.groups.ends = address(6);
+    } else if (grouping == HALFBYTE_GROUPING_LABELS) {
+        operands.groups.labels = address(6);
+    }
+}
+
+static halfbyte_status run(void)
+{
+    halfbyte_problem resolved = plan.problem;
+    problem_resolve(&resolved, HALFBYTE_PROFILE_SM90);
+    halfbyte_plan made = {resolved, &device, gemm_workspace_bytes(&resolved),
+                          (gemm_kernel_set)1 << PRODUCT};
+    call_count = 0;
+    allocations = 0;
+    const halfbyte_status status =
+        halfbyte_run(&made, &operands, address(7), made.workspace_bytes, stream);
+    assert_int_equal(allocations, 0);
+    return status;
+}
+
+static void calls_expect(const int *expected, int count)
+{
+    assert_int_equal(call_count, count);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(calls[i], expected[i]);
+    }
+}
+
+#define EXPECT_CALLS(...)                                                                          \
+    calls_expect((const int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void test_one_launch(void **state)
+{
+    (void)state;
+    problem_make(HALFBYTE_GROUPING_DENSE);
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, ENCODE, PUSH, PRODUCT, POP);
+    assert_true(launched.stream == stream && launched.grid_x == 2 && launched.num_attributes == 0);
+    assert_true(passed.m == M && passed.n == N && passed.k_blocks == 3 && passed.k_splits == 1);
+    assert_true(passed.epilogue.d.data == address(3) && passed.epilogue.d.ld == N);
+    assert_true(*(const unsigned char *)&passed.a == M && *(const unsigned char *)&passed.b == 0);
+
+    problem_make(HALFBYTE_GROUPING_MASKED);
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, ENCODE, PUSH, PRODUCT, POP);
+    assert_true(passed.groups.kind == GEMM_MASKED && passed.groups.count == GROUPS);
+    assert_int_equal(launched.grid_x, 2 * GROUPS);
+    plan.problem.num_sms = 4;
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    assert_int_equal(launched.grid_x, 4);
+
+    problem_make(HALFBYTE_GROUPING_RANGES);
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, ENCODE, PUSH, PRODUCT, POP);
+    assert_true(passed.groups.kind == GEMM_RANGES && passed.groups.ends == address(6));
+    assert_true(passed.groups.ends_stride == 1 && passed.groups.starts == NULL);
+}
+
+static void test_more_launches(void **state)
+{
+    (void)state;
+    problem_make(HALFBYTE_GROUPING_LABELS);
+    plan.problem.flags = HALFBYTE_ZERO_FILL_PADDING | HALFBYTE_WEIGHTS_CONSTANT;
+    plan.problem.k_splits = 2;
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, ENCODE, PUSH, CLEAR, KERNEL_INDEX_halfbyte_sm90_group_bounds,
+                 KERNEL_INDEX_halfbyte_sm90_zero_padding, PRODUCT,
+                 KERNEL_INDEX_halfbyte_sm90_add_splits, POP);
+    assert_true(cleared == (uintptr_t)address(7) && cleared_bytes == (size_t)GROUPS * 8);
+    assert_true(passed_bounds.labels == address(6) && passed_bounds.tops == address(7));
+    assert_true(passed_bounds.ends == passed_bounds.tops + GROUPS && passed_bounds.m == M);
+    assert_true(passed.groups.starts == passed_bounds.tops && passed.groups.from_end == 1);
+    /* The sums lie behind the bounds, one split after the other. */
+    const float *const sums = (const float *)((const char *)address(7) + 256);
+    assert_true(passed.epilogue.d.data == sums && passed.epilogue.d.type == ELEMENT_F32);
+    assert_true(passed.k_splits == 2 && passed.split_stride == M * N);
+    assert_true(passed.epilogue.has_terms == 0 && passed.epilogue.row_scale.data == NULL);
+    assert_true(passed_splits.sums == sums && passed_splits.splits == 2);
+    assert_true(passed_splits.gemm.epilogue.d.data == address(3));
+    assert_true(passed_splits.gemm.epilogue.row_scale.data == address(4));
+    assert_int_equal(passed_splits.gemm.k_splits, 1);
+    assert_int_equal(launched.num_attributes, 0); /* the clear must have ended */
+}
+
+static void test_early_start(void **state)
+{
+    (void)state;
+    problem_make(HALFBYTE_GROUPING_DENSE);
+    plan.problem.flags = HALFBYTE_WEIGHTS_CONSTANT;
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    assert_true(launched.num_attributes == 1 && attributes[0].id == CUDA_LAUNCH_PROGRAMMATIC);
+    assert_int_equal(attributes[0].value.programmatic, 1);
+    assert_int_equal(passed.flags, GEMM_WEIGHTS_EARLY);
+}
+
+/* Nothing to read, nothing to do. */
+static void test_empty(void **state)
+{
+    (void)state;
+    problem_make(HALFBYTE_GROUPING_DENSE);
+    plan.problem.k = 0;
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(PUSH, PRODUCT, POP);
+    assert_int_equal(passed.k_blocks, 0);
+    problem_make(HALFBYTE_GROUPING_DENSE);
+    operands.m = 0;
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    assert_int_equal(call_count, 0);
+    problem_make(HALFBYTE_GROUPING_DENSE);
+    operands.d.ld = N - 1;
+    assert_int_equal(run(), HALFBYTE_ERR_INVALID_ARGUMENT);
+    assert_int_equal(call_count, 0);
+}
+
+/* Each call fails in turn: its failure is the caller's, what would follow is not enqueued, and the
+ * context is taken away again. */
+static void test_failures(void **state)
+{
+    (void)state;
+    problem_make(HALFBYTE_GROUPING_LABELS);
+    plan.problem.flags = HALFBYTE_ZERO_FILL_PADDING;
+    plan.problem.k_splits = 3;
+    for (fails_at = 1; fails_at <= 8; fails_at++) {
+        assert_int_equal(run(), HALFBYTE_ERR_CUDA);
+        assert_non_null(strstr(halfbyte_last_error(), "failed with CUDA_ERROR_OF_THE_TEST (700)"));
+        assert_int_equal(call_count, fails_at + (fails_at > 3));
+        assert_int_equal(calls[call_count - 1], fails_at > 3 ? POP : calls[fails_at - 1]);
+    }
+}
+
+/* ---- halfbyte_check_groups() ----------------------------------------------------------------- */
+
+static int copies, waits, copy_fails_at;
+
+static cuda_result fake_copy(void *dst, cuda_pointer src, size_t bytes, cuda_stream on)
+{
+    assert_ptr_equal(on, stream);
+    memcpy(dst, (const void *)(uintptr_t)src, bytes);
+    copies++;
+    return copies == copy_fails_at ? 700 : 0;
+}
+
+static cuda_result fake_wait(cuda_stream on)
+{
+    assert_ptr_equal(on, stream);
+    waits++;
+    return 0;
+}
+
+static const cuda_driver check_driver = {.error_name = fake_error_name,
+                                         .context_push = fake_push,
+                                         .context_pop = fake_pop,
+                                         .copy_to_host = fake_copy,
+                                         .stream_synchronize = fake_wait};
+
+static halfbyte_status check(void)
+{
+    halfbyte_problem resolved = plan.problem;
+    problem_resolve(&resolved, HALFBYTE_PROFILE_SM90);
+    const halfbyte_plan made = {resolved, &device, 0, 0};
+    const int before = live;
+    fake.driver = &check_driver;
+    call_count = copies = waits = allocations = 0;
+    const halfbyte_status status = halfbyte_check_groups(&made, &operands, stream);
+    assert_int_equal(live, before);
+    return status;
+}
+
+static void test_check_groups(void **state)
+{
+    static const int64_t starts[] = {0, 77, 20, 77, 40, 77};
+    static const int64_t counts[] = {20, 10, 60};
+    static const int64_t too_many[] = {20, 10, 61};
+    static int32_t labels[M];
+    (void)state;
+    problem_make(HALFBYTE_GROUPING_RANGES);
+    plan.problem.index_type = HALFBYTE_INDEX_INT64;
+    operands.groups = (halfbyte_groups){.starts = starts, .starts_stride = 2, .counts = counts};
+    assert_int_equal(check(), HALFBYTE_SUCCESS);
+    assert_true(copies == 2 && waits == 2);
+    EXPECT_CALLS(PUSH, POP);
+    operands.groups.counts = too_many;
+    assert_int_equal(check(), HALFBYTE_ERR_INVALID_ARGUMENT);
+    assert_non_null(strstr(halfbyte_last_error(), "operands.groups.counts[2] = 61"));
+
+    problem_make(HALFBYTE_GROUPING_LABELS);
+    operands.groups.labels = labels;
+    labels[3] = 2;
+    assert_int_equal(check(), HALFBYTE_ERR_INVALID_ARGUMENT);
+    assert_non_null(strstr(halfbyte_last_error(), "operands.groups.labels[4] = 0"));
+    problem_make(HALFBYTE_GROUPING_DENSE);
+    assert_int_equal(check(), HALFBYTE_SUCCESS);
+    assert_int_equal(copies, 0);
+}
+
+static void test_check_groups_fails(void **state)
+{
+    static const int32_t starts[] = {0, 1, 2};
+    static const int32_t counts[] = {1, 1, 1};
+    (void)state;
+    problem_make(HALFBYTE_GROUPING_RANGES);
+    operands.groups = (halfbyte_groups){.starts = starts, .counts = counts};
+    for (copy_fails_at = 1; copy_fails_at <= 2; copy_fails_at++) {
+        assert_int_equal(check(), HALFBYTE_ERR_CUDA);
+        EXPECT_CALLS(PUSH, POP);
+    }
+    copy_fails_at = 0;
+    for (allocation_fails_at = 1; allocation_fails_at <= 2; allocation_fails_at++) {
+        assert_int_equal(check(), HALFBYTE_ERR_OUT_OF_MEMORY);
+        assert_int_equal(call_count, 0);
+    }
+    allocation_fails_at = 0;
+    assert_int_equal(check(), HALFBYTE_SUCCESS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_one_launch, fresh),
+        cmocka_unit_test_setup(test_more_launches, fresh),
+        cmocka_unit_test_setup(test_early_start, fresh),
+        cmocka_unit_test_setup(test_empty, fresh),
+        cmocka_unit_test_setup(test_failures, fresh),
+        cmocka_unit_test_setup(test_check_groups, fresh),
+        cmocka_unit_test_setup(test_check_groups_fails, fresh),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
