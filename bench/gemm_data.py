@@ -178,7 +178,9 @@ class Tokens:
 
     def sample_scales(self, rows):
         """The scales of some rows of A: [rows, k blocks], or [rows]."""
-        plane, row = (rows // self.m, rows % self.m) if self.layout == "masked" else (0, rows)
+        plane, row = 0 * rows, rows  # one plane, or one a group
+        if self.layout == "masked":
+            plane, row = rows // self.m, rows % self.m
         return (self.scale[plane, :, row] if self.per_block else self.scale[plane, row]).cpu()
 
     def poison(self):

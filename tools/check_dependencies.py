@@ -29,13 +29,18 @@ LAYERS = {
     "src/emulator/harness": {"src/emulator", "src/kernels", "include"},
     # race drives the emulator.
     "cli": {"src/io", "src/emulator", "src/emulator/harness", "include"},
-    # bench_cpu measures parts of the model that no public call reaches alone; the probes are kernels.
+    # bench_cpu measures parts of the model that no public call reaches alone; probes are kernels.
     "bench": {"src/model", "src/io", "src/kernels", "include"},
     "examples": {"src/io", "include"},
 }
 
 # Tables of rows in macros, which whoever needs a column of them includes.
-TABLES = {"src/api/kernels.def", "src/api/group_kernels.def", "src/api/quantize_kernels.def"}
+TABLES = {
+    "src/api/kernels.def",
+    "src/api/group_kernels.def",
+    "src/api/quantize_kernels.def",
+    "src/api/pack_kernels.def",
+}
 
 C11 = set(
     "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal"
