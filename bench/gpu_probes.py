@@ -10,6 +10,7 @@ import subprocess
 import torch
 
 FLUSH_BYTES = 256 << 20
+EVICT_NORMAL, EVICT_FIRST = 0x1000000000000000, 0x12f0000000000000
 READ_THREADS, MMA_THREADS, MMA_CHAIN = 512, 256, 32  # bench/kernels/bench_params.h
 MMA_SMEM = 1024 + 128 * 128 + 256 * 128
 MMA_FLOPS = 2.0 * 64 * 256 * 32
@@ -19,7 +20,7 @@ CAPTURE_RELAXED, KERNEL_NODE, MAX_DYNAMIC_SMEM = 2, 0, 8
 class ReadParams(C.Structure):
     _fields_ = [("weights", C.c_void_p), ("weight_bytes", C.c_uint64),
                 ("activations", C.c_void_p), ("activation_bytes", C.c_uint64),
-                ("sink", C.c_void_p)]
+                ("policy", C.c_uint64), ("sink", C.c_void_p)]
 
 
 class MmaParams(C.Structure):
@@ -127,7 +128,7 @@ class Probes:
         self.sink = torch.zeros(64, dtype=torch.int32, device="cuda")
         self.read_kernel = self._load(folders, "bench_read", 0)
         self.mma_kernel = self._load(folders, "bench_mma", MMA_SMEM)
-        self.blocks = {}
+        self.ways = {}
 
     def _load(self, folders, name, smem):
         for folder in folders:
@@ -138,34 +139,36 @@ class Probes:
         return None
 
     def read_us(self, weights, weight_bytes, activations, activation_bytes, repeats=None):
-        """Median time of a kernel that only reads these bytes, by the grid that reads fastest."""
+        """Median time of a kernel that only reads these bytes, by the grid and the cache policy that
+        read fastest."""
         if self.read_kernel is None:
             return None
-        params = ReadParams(weights, weight_bytes // 16 * 16, activations,
-                            activation_bytes // 16 * 16, self.sink.data_ptr())
-
-        def reading(blocks):
+        def reading(blocks, policy):
+            params = ReadParams(weights, weight_bytes, activations, activation_bytes, policy,
+                                self.sink.data_ptr())
             return lambda: self.driver.launch(self.read_kernel, blocks, READ_THREADS, 0, params)
         total = weight_bytes + activation_bytes
         size = total.bit_length() * 4 + (total >> max(total.bit_length() - 3, 0)) % 4
-        if size not in self.blocks:
-            grids = [self.sms * share for share in (1, 2, 3, 4, 8, 16)]
-            self.blocks[size] = min(grids, key=lambda b: self.timer.median(reading(b), 7))
-        return self.timer.median(reading(self.blocks[size]), repeats)
+        if size not in self.ways:
+            ways = [(self.sms * share, policy) for share in (1, 2, 4, 16)
+                    for policy in (EVICT_NORMAL, EVICT_FIRST)]
+            self.ways[size] = min(ways, key=lambda way: self.timer.median(reading(*way), 7))
+        return self.timer.median(reading(*self.ways[size]), repeats)
 
-    def mma_tflops(self, milliseconds=25):
-        """Rate of chained m64n256k32 e4m3 wgmma with nothing else, sustained under the power limit
-        as it then is."""
+    def mma_tflops(self, milliseconds=60):
+        """Rate of chained m64n256k32 e4m3 wgmma with nothing else in the loop, back to back for so
+        long that power limits it."""
         if self.mma_kernel is None:
             return None
+        launches = 12
         per_chain = MMA_CHAIN * MMA_FLOPS * (MMA_THREADS // 128) * self.sms
-        params = MmaParams(int(milliseconds * 1e-3 * 1.7e15 / per_chain) // 5, 1,
+        params = MmaParams(int(milliseconds * 1e-3 * 1.7e15 / per_chain) // launches, 1,
                            self.sink.data_ptr())
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        for step in range(10):
-            if step == 5:
+        for step in range(launches + 1):
+            if step == 1:
                 begin.record()
             self.driver.launch(self.mma_kernel, self.sms, MMA_THREADS, MMA_SMEM, params)
         end.record()
         torch.cuda.synchronize()
-        return 5 * params.chains * per_chain / begin.elapsed_time(end) * 1e-9
+        return launches * params.chains * per_chain / begin.elapsed_time(end) * 1e-9
