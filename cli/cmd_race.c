@@ -15,24 +15,30 @@ enum {
     KEY_ORDER,
     KEY_PROBLEM,
     KEY_BLOCKS,
+    KEY_DATA,
+    KEY_THOROUGH,
     KEY_REPLAY,
     KEY_MUTANTS,
     KEY_LIST
 };
 
 static const struct argp_option race_argp_options[] = {
-    {"all", KEY_ALL, NULL, 0, "All GEMM kernels (the default)", 0},
+    {"all", KEY_ALL, NULL, 0, "All kernels of matrix products (the default)", 0},
     {"list", KEY_LIST, NULL, 0, "List the kernels", 0},
     {"mutants", KEY_MUTANTS, NULL, 0,
      "Remove or weaken every wait, fence, arrival and count in turn; each must be reported", 0},
-    {"seeds", KEY_SEEDS, "N", 0, "Random schedules for each kernel (default 16)", 0},
+    {"seeds", KEY_SEEDS, "N", 0, "Random schedules and data for each kernel (default 16)", 0},
+    {"thorough", KEY_THOROUGH, NULL, 0,
+     "Every problem under every schedule, not only those around the edges of ring and tiles", 0},
     {"policy", KEY_POLICY, "NAME", 0,
      "When copies and wgmma take effect: earliest, latest, lifo, torn, delay or random", 0},
     {"order", KEY_ORDER, "NAME", 0,
      "Which thread runs first: low-first, high-first, starve or shuffled", 0},
     {"problem", KEY_PROBLEM, "STRING", 0,
-     "Instead of the standard grid, as in fp8:m200n96k640:a1x128:b128x128,k", 0},
+     "Instead of the kernel's own, as in fp8:m200n96k640:a1x128:b128x128,k", 0},
     {"blocks", KEY_BLOCKS, "N", 0, "Blocks that share the problem's tiles (default 2)", 0},
+    {"data", KEY_DATA, "N", 0,
+     "Draws what the problem leaves open: strides, group sizes, values (default 0)", 0},
     {"replay", KEY_REPLAY, "STRING", 0, "One schedule, as a report names it", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
@@ -73,6 +79,10 @@ static void check_options(const race_options *options, struct argp_state *state)
         argp_error(state, "--all and '%s' do not go together", options->names[0]);
     if (options->blocks > 0 && options->problem == NULL)
         argp_error(state, "--blocks needs --problem");
+    if (options->data >= 0 && options->problem == NULL)
+        argp_error(state, "--data needs --problem");
+    if (options->thorough && (options->problem != NULL || options->mutants))
+        argp_error(state, "--thorough is about the kernels' own problems");
 }
 
 static error_t parse_race(int key, char *text, struct argp_state *state)
@@ -97,6 +107,11 @@ static error_t parse_race(int key, char *text, struct argp_state *state)
         if (!cli_parse_int(text, 1, 1024, &options->blocks))
             argp_error(state, "--blocks takes a number from 1 to 1024, not '%s'", text);
         break;
+    case KEY_DATA:
+        if (!cli_parse_int(text, 0, INT64_MAX, &options->data))
+            argp_error(state, "--data takes a number from 0, not '%s'", text);
+        break;
+    case KEY_THOROUGH: options->thorough = true; break;
     case KEY_REPLAY: options->replay = text; break;
     case ARGP_KEY_ARG:
         if (options->name_count == RACE_MAX_KERNELS)
@@ -224,6 +239,7 @@ int command_race(int argc, char **argv)
     int count = 0;
     memset(&options, 0, sizeof options);
     options.seeds = options.policy = options.order = -1;
+    options.data = -1;
     int code = cli_parse(&race_argp, "halfbyte race", argc, argv, &options);
     if (code == CLI_OK && options.list)
         return list_kernels();

@@ -14,11 +14,13 @@ enum { RACE_MAX_KERNELS = 64 };
 
 typedef struct race_options {
     bool list, all, mutants;
+    bool thorough; /* every problem under every schedule */
     int64_t seeds; /* draws over all axes, for each kernel */
     int policy;    /* emu_policy, -1: all */
     int order;     /* emu_order, -1: all */
     const char *problem;
     int64_t blocks;
+    int64_t data; /* of the problem, -1: not given */
     const char *replay;
     const char *names[RACE_MAX_KERNELS];
     int name_count;
@@ -35,9 +37,6 @@ int race_grid(const race_options *options, const harness_kernel *kernel, race_to
 
 /* Tries every mutant of the kernels; the exit code. */
 int race_mutants(const harness_kernel *const *kernels, int count);
-
-/* The problem string; PROBLEM_TEXT_BYTES. */
-void race_problem_text(const harness_kernel *kernel, const harness_problem *problem, char *text);
 
 /* The command line that makes this run again. */
 enum { RACE_COMMAND_BYTES = 2048 };

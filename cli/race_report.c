@@ -5,21 +5,16 @@
 #include "problem.h"
 #include "race.h"
 
-void race_problem_text(const harness_kernel *kernel, const harness_problem *problem, char *text)
-{
-    const halfbyte_problem stated = kernel->family->state(problem);
-    problem_print(&stated, text);
-}
-
 void race_command(const harness_kernel *kernel, const harness_problem *problem,
                   const emu_config *config, char *text)
 {
     char stated[PROBLEM_TEXT_BYTES];
     char replay[EMU_CONFIG_TEXT_BYTES];
-    race_problem_text(kernel, problem, stated);
+    problem_print(&problem->problem, stated);
     emu_config_format(config, replay, sizeof replay);
-    snprintf(text, RACE_COMMAND_BYTES, "halfbyte race %s --problem %s --blocks %u --replay \"%s\"",
-             kernel->name, stated, problem->blocks, replay);
+    snprintf(text, RACE_COMMAND_BYTES,
+             "halfbyte race %s --problem %s --blocks %u --data %llu --replay \"%s\"", kernel->name,
+             stated, problem->blocks, (unsigned long long)problem->draw, replay);
 }
 
 static json_t *json_place(const emu_place *place)
@@ -36,15 +31,15 @@ static int emit_finding(const harness_kernel *kernel, const harness_problem *pro
 {
     char text[PROBLEM_TEXT_BYTES];
     char replay[EMU_CONFIG_TEXT_BYTES];
-    race_problem_text(kernel, problem, text);
+    problem_print(&problem->problem, text);
     emu_config_format(config, replay, sizeof replay);
     return cli_emit(json_pack(
-        "{s:s, s:s, s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:I}", "kind", "finding",
-        "kernel", kernel->name, "problem", text, "blocks", (int)problem->blocks, "replay",
-        cli_json_text(replay), "hazard", finding->hazard, "title", finding->title, "place",
-        json_place(&finding->place), "other", json_place(&finding->other), "block",
-        (int)finding->block, "thread", (int)finding->thread, "message",
-        cli_json_text(finding->message), "count", (json_int_t)finding->count));
+        "{s:s, s:s, s:s, s:i, s:I, s:o, s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:I}", "kind", "finding",
+        "kernel", kernel->name, "problem", text, "blocks", (int)problem->blocks, "data",
+        (json_int_t)problem->draw, "replay", cli_json_text(replay), "hazard", finding->hazard,
+        "title", finding->title, "place", json_place(&finding->place), "other",
+        json_place(&finding->other), "block", (int)finding->block, "thread", (int)finding->thread,
+        "message", cli_json_text(finding->message), "count", (json_int_t)finding->count));
 }
 
 int race_print_findings(const harness_kernel *kernel, const harness_problem *problem,

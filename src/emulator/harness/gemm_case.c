@@ -4,21 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 64, POISON = 0xa5 };
+#include "emulator/harness/gemm_case_fill.h"
 
-/* ---- random ---------------------------------------------------------------------------------- */
+enum { GUARD = 64 };
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
+/* Below bound, which is not 0. */
 static int64_t below(uint64_t *state, int64_t bound)
 {
-    return (int64_t)(next_random(state) % (uint64_t)bound);
+    return (int64_t)(gemm_case_random(state) % (uint64_t)bound);
 }
 
 /* ---- layout: first all parts are measured, then the arena is made and they are placed ---------
@@ -26,6 +19,7 @@ static int64_t below(uint64_t *state, int64_t bound)
 
 typedef struct layout {
     gemm_case *made;
+    uint64_t draw; /* gemm_case_draw bits and seed */
     size_t bytes;
 } layout;
 
@@ -112,6 +106,10 @@ static void scale_layout(layout *l, uint64_t *state, const char *name, const hal
         count = blocks * scale->stride_k;
     }
     scale->group_stride = count + gap;
+    if (spec->mode == HALFBYTE_SCALE_TENSOR && spec == &p->a_scale) {
+        groups = p->groups;
+        scale->group_stride = below(state, 4) == 0 ? 0 : scale->group_stride;
+    }
     const int64_t bytes = type_bytes(spec->type);
     scale->data = part_add(l, name, ((groups - 1) * scale->group_stride + count) * bytes,
                            (size_t)(bytes * below(state, 4)), false);
@@ -123,7 +121,7 @@ static void vector_layout(layout *l, uint64_t *state, const char *name, halfbyte
     if (type == HALFBYTE_TYPE_NONE) {
         return;
     }
-    vector->group_stride = n + below(state, 3);
+    vector->group_stride = below(state, 4) == 0 ? 0 : n + below(state, 3);
     vector->data = part_add(l, name, ((groups - 1) * vector->group_stride + n) * type_bytes(type),
                             (size_t)(type_bytes(type) * below(state, 4)), false);
 }
@@ -132,7 +130,7 @@ static void groups_layout(layout *l, uint64_t *state, const halfbyte_problem *p,
                           halfbyte_groups *groups)
 {
     const int64_t bytes = p->index_type == HALFBYTE_INDEX_INT64 ? 8 : 4;
-    const int64_t form = below(state, 4);
+    const unsigned form = l->draw & GEMM_CASE_FORM;
     groups->starts_stride = 1 + below(state, 3);
     groups->ends_stride = 1 + below(state, 3);
     groups->counts_stride = 1 + below(state, 3);
@@ -160,7 +158,11 @@ static void case_layout(layout *l, uint64_t *state)
     gemm_case *made = l->made;
     const halfbyte_problem *p = &made->problem;
     halfbyte_operands *o = &made->operands;
-    const int64_t planes = planes_of(p), m = p->m_max;
+    const int64_t planes = planes_of(p), m = o->m;
+    const int64_t d_bytes = type_bytes(p->d_type);
+    const int64_t d_unit = l->draw & GEMM_CASE_D_WIDE    ? 16 / d_bytes
+                           : l->draw & GEMM_CASE_D_PAIRS ? 2
+                                                         : 1;
     input_layout(l, state, "a", planes, m, p->k, 1, 16, &o->a);
     if (p->family == HALFBYTE_FAMILY_FP8) {
         input_layout(l, state, "b", p->groups, p->n, p->k, 1, 16, &o->b);
@@ -173,118 +175,14 @@ static void case_layout(layout *l, uint64_t *state)
     if (p->alpha_mode == HALFBYTE_ALPHA_DEVICE) {
         o->alpha_pointer = part_add(l, "alpha", 4, 0, false);
     }
-    if (p->c_type != HALFBYTE_TYPE_NONE) {
+    groups_layout(l, state, p, m, &o->groups);
+    matrix_layout(l, state, "d", planes, m, p->n, d_bytes, d_unit, true, &o->d);
+    if (p->c_type == p->d_type && (l->draw & GEMM_CASE_C_IS_D)) {
+        o->c = (halfbyte_matrix_in){o->d.data, o->d.ld, o->d.group_stride};
+    } else if (p->c_type != HALFBYTE_TYPE_NONE) {
         input_layout(l, state, "c", planes, m, p->n, type_bytes(p->c_type), 1, &o->c);
     }
-    groups_layout(l, state, p, m, &o->groups);
-    /* One D in three may be written 16 bytes at a time. */
-    matrix_layout(l, state, "d", planes, m, p->n, type_bytes(p->d_type), below(state, 3) ? 1 : 8,
-                  true, &o->d);
     l->bytes += GUARD;
-}
-
-/* ---- values ---------------------------------------------------------------------------------- */
-
-/* Every code but the NaN ones: those would hide in a row what else goes wrong there. */
-static void fill_e4m3(unsigned char *data, size_t bytes, uint64_t *state)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        const unsigned char code = (unsigned char)next_random(state);
-        data[i] = (code & 0x7fu) == 0x7fu ? 0x38u : code;
-    }
-}
-
-/* Of both signs, 2^-7 to 2^8; `type` of 4, 2 or 1 byte. */
-static void fill_values(unsigned char *data, size_t bytes, halfbyte_type type, uint64_t *state)
-{
-    const size_t each = (size_t)type_bytes(type);
-    for (size_t i = 0; i + each <= bytes; i += each) {
-        const uint64_t bits = next_random(state);
-        const float fraction = 1.0f + (float)(bits & 0xffffffu) / 16777216.0f;
-        const int exponent = (int)(bits >> 24 & 15u) - 7;
-        const float power = exponent < 0 ? 1.0f / (float)(1 << -exponent) : (float)(1 << exponent);
-        const float value = (bits >> 40 & 7u) == 0 ? -fraction * power : fraction * power;
-        halfbyte_convert(data + i, type == HALFBYTE_TYPE_NONE ? HALFBYTE_TYPE_F32 : type, &value,
-                         HALFBYTE_TYPE_F32, 1);
-    }
-}
-
-static void index_write(const halfbyte_problem *p, const void *values, int64_t stride,
-                        int64_t index, int64_t value)
-{
-    void *at = (void *)(uintptr_t)values;
-    if (values == NULL) {
-        return;
-    }
-    if (p->index_type == HALFBYTE_INDEX_INT64) {
-        ((int64_t *)at)[index * stride] = value;
-    } else {
-        ((int32_t *)at)[index * stride] = (int32_t)value;
-    }
-}
-
-/* Groups one after another, some empty; where starts are given, with rows between them. */
-static void fill_groups(gemm_case *made, uint64_t *state)
-{
-    const halfbyte_problem *p = &made->problem;
-    const halfbyte_groups *g = &made->operands.groups;
-    const int64_t m = p->m_max;
-    int32_t *labels = (int32_t *)(uintptr_t)g->labels;
-    int64_t at = 0;
-    for (int64_t i = 0; labels != NULL && i < m; i++) {
-        labels[i] = -1;
-    }
-    for (int64_t group = 0; group < p->groups; group++) {
-        const bool gaps = g->starts != NULL || labels != NULL;
-        const int64_t masked = p->grouping == HALFBYTE_GROUPING_MASKED;
-        const int64_t skip = gaps && below(state, 3) == 0 ? below(state, 5) : 0;
-        const int64_t start = masked ? 0 : at + skip < m ? at + skip : m;
-        const int64_t share = masked ? m : 2 * m / p->groups + 1;
-        const int64_t left = m - start;
-        int64_t rows = below(state, 4) == 0 ? 0 : below(state, share + 1);
-        rows = rows < left ? rows : left;
-        index_write(p, g->starts, g->starts_stride, group, start);
-        index_write(p, g->ends, g->ends_stride, group, start + rows);
-        index_write(p, g->counts, g->counts_stride, group, rows);
-        for (int64_t i = start; labels != NULL && i < start + rows; i++) {
-            labels[i] = below(state, 6) == 0 ? -1 : (int32_t)group;
-        }
-        at = start + rows;
-    }
-}
-
-static halfbyte_type type_of_part(const halfbyte_problem *p, const char *name)
-{
-    const struct {
-        const char *name;
-        halfbyte_type type;
-    } types[] = {
-        {"a_scale", HALFBYTE_TYPE_F32},       {"b_scale", p->b_scale.type},
-        {"channel_scale", HALFBYTE_TYPE_F32}, {"bias", p->bias_type},
-        {"alpha", HALFBYTE_TYPE_F32},         {"c", p->c_type},
-    };
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(types[i].name, name) == 0) {
-            return types[i].type;
-        }
-    }
-    return HALFBYTE_TYPE_E4M3;
-}
-
-static void case_fill(gemm_case *made, uint64_t *state)
-{
-    memset(made->arena, POISON, made->arena_bytes);
-    for (int i = 0; i < made->parts; i++) {
-        const gemm_case_part *part = &made->part[i];
-        unsigned char *data = made->arena + part->offset;
-        if (strcmp(part->name, "a") == 0 || strcmp(part->name, "b") == 0) {
-            fill_e4m3(data, part->bytes, state);
-        } else if (type_of_part(&made->problem, part->name) != HALFBYTE_TYPE_E4M3 ||
-                   strcmp(part->name, "b_scale") == 0) {
-            fill_values(data, part->bytes, type_of_part(&made->problem, part->name), state);
-        }
-    }
-    fill_groups(made, state);
 }
 
 /* ---- interface ------------------------------------------------------------------------------- */
@@ -314,32 +212,44 @@ static void operands_move(halfbyte_operands *o, uintptr_t distance)
     pointer_move((const void **)&o->groups.labels, distance);
 }
 
-bool gemm_case_make(gemm_case *made, const halfbyte_problem *problem, uint64_t seed)
+bool gemm_case_make(gemm_case *made, const halfbyte_problem *problem, uint64_t draw)
 {
-    uint64_t state = seed;
+    uint64_t state = draw;
     memset(made, 0, sizeof *made);
     made->problem = *problem;
-    made->problem.groups = problem->groups == 0 ? 1 : problem->groups;
-    made->operands = halfbyte_operands_init();
-    made->operands.m = problem->m_max;
-    made->operands.alpha = 1.5f;
-    made->operands.beta = -0.75f;
-    layout l = {made, 0};
+    halfbyte_problem *p = &made->problem;
+    halfbyte_operands *o = &made->operands;
+    p->groups = p->groups == 0 ? 1 : p->groups;
+    if (p->alpha_mode == HALFBYTE_ALPHA_HOST && (draw & GEMM_CASE_ALPHA_DEVICE)) {
+        p->alpha_mode = HALFBYTE_ALPHA_DEVICE;
+    }
+    if (draw & GEMM_CASE_OVERLAP) {
+        p->flags |= HALFBYTE_WEIGHTS_CONSTANT | HALFBYTE_LAUNCH_DEPENDENTS;
+    }
+    *o = halfbyte_operands_init();
+    o->m = p->m_max > 0 && (draw & GEMM_CASE_FEWER_ROWS) ? 1 + below(&state, p->m_max) : p->m_max;
+    o->expected_m = below(&state, o->m + 1);
+    o->alpha = 1.5f;
+    o->beta = draw & GEMM_CASE_NO_BETA ? 0.0f : -0.75f;
+    layout l = {made, draw, 0};
     case_layout(&l, &state);
     made->arena_bytes = (l.bytes + 255) / 256 * 256;
     made->arena = aligned_alloc(256, made->arena_bytes);
-    if (made->arena == NULL) {
+    made->initial = malloc(made->arena_bytes);
+    if (made->arena == NULL || made->initial == NULL) {
         return false;
     }
-    operands_move(&made->operands, (uintptr_t)made->arena);
-    case_fill(made, &state);
+    operands_move(o, (uintptr_t)made->arena);
+    gemm_case_fill(made, draw, &state);
+    memcpy(made->initial, made->arena, made->arena_bytes);
     return true;
 }
 
 void gemm_case_free(gemm_case *made)
 {
     free(made->arena);
-    made->arena = NULL;
+    free(made->initial);
+    made->arena = made->initial = NULL;
 }
 
 halfbyte_operands gemm_case_moved(const gemm_case *from, const void *to)
@@ -349,13 +259,14 @@ halfbyte_operands gemm_case_moved(const gemm_case *from, const void *to)
     return moved;
 }
 
-void gemm_case_poison(gemm_case *made)
+void gemm_case_restore(gemm_case *made)
 {
-    for (int i = 0; i < made->parts; i++) {
-        if (made->part[i].is_output) {
-            memset(made->arena + made->part[i].offset, POISON, made->part[i].bytes);
-        }
-    }
+    memcpy(made->arena, made->initial, made->arena_bytes);
+}
+
+bool gemm_case_reads(const gemm_case *made, const gemm_case_part *part)
+{
+    return strcmp(part->name, "c") != 0 || made->operands.beta != 0.0f;
 }
 
 static halfbyte_status run_on_model(const halfbyte_problem *problem,
@@ -385,7 +296,7 @@ unsigned char *gemm_case_wanted(const gemm_case *from)
     if (copy == NULL) {
         return NULL;
     }
-    memcpy(copy, from->arena, from->arena_bytes);
+    memcpy(copy, from->initial, from->arena_bytes);
     const halfbyte_operands operands = gemm_case_moved(from, copy);
     if (run_on_model(&from->problem, &operands) != HALFBYTE_SUCCESS) {
         free(copy);

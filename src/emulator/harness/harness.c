@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emulator/harness/harness.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "api/gemm_select.h"
+#include "api/problem_check.h"
+#include "cuda/kernel_table.h"
 
 #define KERNEL_ROW(name, ...) void name(const void *params);
 #include "api/kernels.def"
 #undef KERNEL_ROW
+#define GROUP_ROW(name, ...) void name(const void *params);
+#include "api/group_kernels.def"
+#undef GROUP_ROW
 
+/* In the order of kernel_table. */
 static const harness_kernel kernels[] = {
-#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, box_m, box_n,  \
-                   block_ns, tile_ns, accepts)                                                     \
-    {#name,                                                                                        \
-     name,                                                                                         \
-     threads,                                                                                      \
-     smem_bytes,                                                                                   \
-     tile_m,                                                                                       \
-     tile_n,                                                                                       \
-     KERNEL_INDEX_##name,                                                                          \
-     (cluster_m) * (cluster_n),                                                                    \
-     &family_of_##accepts},
+#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, ...)           \
+    {#name, name, KERNEL_INDEX_##name, true, threads, smem_bytes, (cluster_m) * (cluster_n)},
 #include "api/kernels.def"
 #undef KERNEL_ROW
+#define GROUP_ROW(name, threads, smem_bytes)                                                       \
+    {#name, name, KERNEL_INDEX_##name, false, threads, smem_bytes, 1},
+#include "api/group_kernels.def"
+#undef GROUP_ROW
 };
+_Static_assert(sizeof kernels / sizeof kernels[0] == KERNEL_GROUPS_END,
+               "one kernel a row, found by the row's index");
 
 const harness_kernel *harness_all(size_t *count)
 {
@@ -40,22 +44,32 @@ const harness_kernel *harness_find(const char *name)
     return NULL;
 }
 
-/* The number behind the last such letter of a kernel's name. */
-static int64_t number_behind(const char *name, char letter)
+/* Some GEMM serves the problem. */
+static bool is_served(const halfbyte_problem *problem)
 {
-    const char *at = strrchr(name, letter);
-    return at != NULL ? strtoll(at + 1, NULL, 10) : 0;
+    for (int i = 0; i < KERNEL_COUNT; i++) {
+        if (gemm_kernel_accepts(i, problem)) {
+            return true;
+        }
+    }
+    return false;
 }
 
-harness_problem harness_grid(const harness_kernel *kernel, int index)
+bool harness_accepts(const harness_kernel *kernel, const halfbyte_problem *problem)
 {
-    const int64_t m = kernel->tile_m, n = kernel->tile_n;
-    const int64_t k = number_behind(kernel->name, 'k'), stages = number_behind(kernel->name, 's');
-    const harness_problem grid[HARNESS_GRID] = {
-        {m / 2 + 5, n / 2 + 8, 0, 2, 1},          {1, 8, k, 0, 1},
-        {m, n, (stages - 1) * k, 8, 1},           {m / 2 + 1, n - 28, stages * k, 3, 1},
-        {m / 2, 27, (stages + 1) * k - 80, 2, 1}, {2 * m + 5, n - 32, 4 * k, 8, 1},
-        {m - 1, n, (2 * stages + 1) * k, 8, 1},   {2 * m + 4, n + 1, 3 * k, 3, 2},
-    };
-    return grid[index];
+    halfbyte_problem p = *problem;
+    if (problem_check(problem, HALFBYTE_PROFILE_SM90) != HALFBYTE_SUCCESS || p.m_max == 0 ||
+        p.n == 0) {
+        return false;
+    }
+    const bool grouped = p.grouping != HALFBYTE_GROUPING_DENSE;
+    problem_resolve(&p, HALFBYTE_PROFILE_SM90);
+    switch (kernel->index) {
+    case KERNEL_INDEX_halfbyte_sm90_group_bounds:
+        return p.grouping == HALFBYTE_GROUPING_LABELS && is_served(&p);
+    case KERNEL_INDEX_halfbyte_sm90_zero_padding:
+        return grouped && (p.flags & HALFBYTE_ZERO_FILL_PADDING) != 0 && is_served(&p);
+    case KERNEL_INDEX_halfbyte_sm90_add_splits: return p.k_splits > 1 && is_served(&p);
+    default: return gemm_kernel_accepts(kernel->index, &p);
+    }
 }

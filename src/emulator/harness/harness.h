@@ -1,58 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host side of every built kernel, for runs on the emulator: problems with their data,
- * parameters, the launch, and the bits that the CPU model wants.
+ * Every built kernel on the emulator: problems with their data, launches made by the very host code
+ * that the GPU executor uses (api/gemm_launch.h), and the bits that the CPU model wants.
  *
- * The kernels are the rows of api/kernels.def.  A family of kernels, which takes the same
- * parameters, is one file here.  Needs the public API (the model as reference) and the emulator.
+ * The kernels are the rows of api/kernels.def and, as those that run before or behind a GEMM, of
+ * api/group_kernels.def.  Needs the public API (the model as reference) and the emulator.
  */
 #ifndef HALFBYTE_EMULATOR_HARNESS_HARNESS_H
 #define HALFBYTE_EMULATOR_HARNESS_HARNESS_H
 
-#include "cuda/kernel_table.h"
 #include "emulator/emulator.h"
 #include "halfbyte.h"
-
-/* What is multiplied, by how many blocks: fewer than tiles make persistent ones work on several. */
-typedef struct harness_problem {
-    int64_t m, n, k;
-    int64_t d_gap; /* elements between the rows of D */
-    uint32_t blocks;
-} harness_problem;
-
-/* A problem with its data and the reference result. */
-typedef struct harness_instance harness_instance;
-
-typedef struct harness_family harness_family;
 
 typedef struct harness_kernel {
     const char *name;
     void (*entry)(const void *params);
+    int index; /* into kernel_table, as that of a GEMM if is_gemm */
+    bool is_gemm;
     uint32_t threads, smem_bytes;
-    uint32_t tile_m, tile_n;
-    int index; /* into kernel_table */
-    uint32_t cluster;
-    const harness_family *family;
+    uint32_t cluster; /* blocks of one */
 } harness_kernel;
-
-struct harness_family {
-    /* Is problem (as halfbyte_plan_create() takes it) what the family computes? */
-    bool (*accepts)(const halfbyte_problem *problem);
-    /* The problem as the public API states it. */
-    halfbyte_problem (*state)(const harness_problem *problem);
-    /* Data by seed, and the model's result.  NULL if memory is out or the model refuses. */
-    harness_instance *(*create)(const harness_kernel *kernel, const harness_problem *problem,
-                                uint64_t seed);
-    /* One run: findings are added to report, *mismatches counts the bytes of the output buffer,
-     * gaps included, that differ from the model's. */
-    emu_status (*run)(harness_instance *instance, const emu_config *config, emu_report *report,
-                      uint64_t *mismatches);
-    void (*destroy)(harness_instance *instance);
-};
-
-/* The family of a row of the table is named after the test that the row passes. */
-extern const harness_family family_of_accepts_fp8_block_dense;
-extern const harness_family family_of_accepts_fp8;
 
 /* The table of all built kernels; *count of them. */
 const harness_kernel *harness_all(size_t *count);
@@ -60,9 +27,51 @@ const harness_kernel *harness_all(size_t *count);
 /* By name; NULL if there is none. */
 const harness_kernel *harness_find(const char *name);
 
-/* The standard grid: k tiles 0, 1, stages - 1, stages, stages + 1, 2 * stages + 1, ragged edges,
- * more tiles than blocks.  Tile and stages as the kernel's name says them: ..m128n128k128s6. */
-enum { HARNESS_GRID = 8 };
-harness_problem harness_grid(const harness_kernel *kernel, int index);
+/* ---- problems -------------------------------------------------------------------------------- */
+
+/* Bit of harness_problem.draw, beside those of gemm_case.h: the kernel depends, by programmatic
+ * dependent launch, on a grid that writes all that it reads (but constant weights). */
+enum { HARNESS_BEHIND = 1 << 10 };
+
+/* What is multiplied, on how many SMs: fewer than tiles give each block several. */
+typedef struct harness_problem {
+    halfbyte_problem problem; /* as halfbyte_plan_create() takes it */
+    uint32_t blocks;
+    uint64_t draw; /* of the data: gemm_case_make() */
+} harness_problem;
+
+/* Does the kernel run in the product of this problem?  GEMMs by the test of their row, the others
+ * in problems that need them; none where nothing is computed or the problem is not valid. */
+bool harness_accepts(const harness_kernel *kernel, const halfbyte_problem *problem);
+
+/*
+ * The kernel's problems (harness_problems.c).  First the standard grid of a GEMM: k tiles 0, 1,
+ * stages - 1, stages, stages + 1, 2 * stages + 1, ragged edges, more tiles than blocks, with tile
+ * and stages as the kernel's name says them (..m128n128k128s6).  Behind it all kinds of problems
+ * that the kernel accepts: scales, types, terms, groupings.
+ */
+enum { HARNESS_GRID = 8, HARNESS_MOST_PROBLEMS = 96 };
+int harness_problems(const harness_kernel *kernel, harness_problem list[HARNESS_MOST_PROBLEMS]);
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* A problem with its data and the reference result. */
+typedef struct harness_instance harness_instance;
+
+/* NULL if memory is out or the library refuses: halfbyte_last_error() says why. */
+harness_instance *harness_create(const harness_kernel *kernel, const harness_problem *problem);
+void harness_destroy(harness_instance *instance);
+
+/*
+ * One run: findings are added to report, *mismatches counts the bytes of all tensors, gaps and
+ * guards included, that differ from the model's.  config is that of the kernel; launches of other
+ * kernels that the product needs run under the default one.
+ */
+emu_status harness_run(harness_instance *instance, const emu_config *config, emu_report *report,
+                       uint64_t *mismatches);
+
+/* Runs the kernel alone, on what happens to lie in its workspace, so that its sites are met, and
+ * none of other kernels. */
+emu_status harness_meet_sites(harness_instance *instance, emu_report *report);
 
 #endif

@@ -8,9 +8,11 @@
 
 struct mutant_set {
     const harness_kernel *kernel;
-    harness_instance **instances; /* one a problem of the grid */
+    harness_problem problems[HARNESS_MOST_PROBLEMS];
+    harness_instance *instances[HARNESS_MOST_PROBLEMS];
+    int count;
     mutant *mutants;
-    size_t count;
+    size_t mutant_count;
 };
 
 /* ---- equivalents ----------------------------------------------------------------------------- */
@@ -35,11 +37,16 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
+static bool speaks_of(const equivalent_mutant *entry, const harness_kernel *kernel)
+{
+    return strcmp(entry->kernel, "*") == 0 || strcmp(entry->kernel, kernel->name) == 0 ||
+           (strcmp(entry->kernel, "no cluster") == 0 && kernel->cluster == 1);
+}
+
 const equivalent_mutant *equivalents_find(const harness_kernel *kernel, const mutant *one)
 {
     for (const equivalent_mutant *entry = equivalents; entry->kernel != NULL; entry++) {
-        if ((strcmp(entry->kernel, "*") == 0 || strcmp(entry->kernel, kernel->name) == 0) &&
-            ends_with(one->site->file, entry->file) &&
+        if (speaks_of(entry, kernel) && ends_with(one->site->file, entry->file) &&
             strcmp(entry->instruction, one->site->instruction) == 0 && entry->nth == one->nth &&
             entry->kind == one->kind) {
             return entry;
@@ -77,7 +84,7 @@ static uint32_t place_in_file(const mutant_set *set, const emu_site *site)
 {
     uint32_t nth = 0;
     const emu_site *last = NULL;
-    for (size_t i = 0; i < set->count; i++) {
+    for (size_t i = 0; i < set->mutant_count; i++) {
         const emu_site *other = set->mutants[i].site;
         if (other != last && same_instruction(other, site) && other->line <= site->line) {
             nth++;
@@ -98,32 +105,50 @@ static bool enumerate(mutant_set *set, size_t first, size_t end)
         const emu_site *site = emu_site_at(i);
         for (int kind = 1; kind < EMU_MUTATION_COUNT; kind++) {
             if (emu_mutation_kinds(site) >> kind & 1u) {
-                set->mutants[set->count++] = (mutant){site, (emu_mutation)kind, 0};
+                set->mutants[set->mutant_count++] = (mutant){site, (emu_mutation)kind, 0};
             }
         }
     }
-    qsort(set->mutants, set->count, sizeof *set->mutants, compare_mutants);
-    for (size_t i = 0; i < set->count; i++) {
+    qsort(set->mutants, set->mutant_count, sizeof *set->mutants, compare_mutants);
+    for (size_t i = 0; i < set->mutant_count; i++) {
         set->mutants[i].nth = place_in_file(set, set->mutants[i].site);
     }
-    return set->count > 0;
+    return set->mutant_count > 0;
+}
+
+/* The instances; meets the kernel's sites and no others. */
+static bool instances_make(mutant_set *set, emu_report *report)
+{
+    set->count = harness_problems(set->kernel, set->problems);
+    for (int i = 0; i < set->count; i++) {
+        set->instances[i] = harness_create(set->kernel, &set->problems[i]);
+        if (set->instances[i] == NULL || harness_meet_sites(set->instances[i], report) != EMU_OK) {
+            return false;
+        }
+    }
+    return emu_report_count(report) == 0;
 }
 
 /* One run of each problem; all must be clean. */
-static bool run_unchanged(mutant_set *set)
+static bool run_unchanged(mutant_set *set, emu_report *report)
 {
     const emu_config config = emu_config_default();
-    emu_report *report = emu_report_create();
-    bool good = report != NULL;
-    for (int i = 0; i < HARNESS_GRID && good; i++) {
+    for (int i = 0; i < set->count; i++) {
         uint64_t mismatches = 0;
-        const harness_problem problem = harness_grid(set->kernel, i);
-        set->instances[i] = set->kernel->family->create(set->kernel, &problem, 1);
-        good =
-            set->instances[i] != NULL &&
-            set->kernel->family->run(set->instances[i], &config, report, &mismatches) == EMU_OK &&
-            mismatches == 0 && emu_report_count(report) == 0;
+        if (harness_run(set->instances[i], &config, report, &mismatches) != EMU_OK ||
+            mismatches != 0 || emu_report_count(report) != 0) {
+            return false;
+        }
     }
+    return true;
+}
+
+static bool prepare(mutant_set *set)
+{
+    emu_report *report = emu_report_create();
+    const size_t first = emu_site_count();
+    const bool good = report != NULL && instances_make(set, report) &&
+                      enumerate(set, first, emu_site_count()) && run_unchanged(set, report);
     emu_report_destroy(report);
     return good;
 }
@@ -135,9 +160,7 @@ mutant_set *mutant_set_create(const harness_kernel *kernel)
         return NULL;
     }
     set->kernel = kernel;
-    set->instances = calloc(HARNESS_GRID, sizeof *set->instances);
-    const size_t first = emu_site_count();
-    if (set->instances == NULL || !run_unchanged(set) || !enumerate(set, first, emu_site_count())) {
+    if (!prepare(set)) {
         mutant_set_destroy(set);
         return NULL;
     }
@@ -149,17 +172,16 @@ void mutant_set_destroy(mutant_set *set)
     if (set == NULL) {
         return;
     }
-    for (int i = 0; set->instances != NULL && i < HARNESS_GRID; i++) {
-        set->kernel->family->destroy(set->instances[i]);
+    for (int i = 0; i < set->count; i++) {
+        harness_destroy(set->instances[i]);
     }
-    free(set->instances);
     free(set->mutants);
     free(set);
 }
 
 size_t mutant_count(const mutant_set *set)
 {
-    return set->count;
+    return set->mutant_count;
 }
 
 mutant mutant_at(const mutant_set *set, size_t index)
@@ -202,14 +224,14 @@ mutant_result mutant_try(mutant_set *set, const mutant *one, emu_report *report)
         result.config.mutation = one->kind;
         /* The largest unchanged problem takes a small part of this. */
         result.config.max_steps = 20000000;
-        for (int i = 0; i < HARNESS_GRID && !result.reported; i++) {
+        for (int i = 0; i < set->count && !result.reported; i++) {
             uint64_t mismatches = 0;
             emu_report_clear(report);
-            set->kernel->family->run(set->instances[i], &result.config, report, &mismatches);
+            harness_run(set->instances[i], &result.config, report, &mismatches);
             result.runs++;
             result.wrong_bits |= mismatches != 0;
             result.reported = emu_report_count(report) != 0;
-            result.problem = harness_grid(set->kernel, i);
+            result.problem = set->problems[i];
         }
     }
     return result;

@@ -19,7 +19,7 @@ typedef struct mutant {
 
 /* A mutant known to be no fault. */
 typedef struct equivalent_mutant {
-    const char *kernel; /* name, or "*" */
+    const char *kernel; /* name, "*", or "no cluster": those that run without */
     const char *file;   /* end of the site's file name */
     const char *instruction;
     uint32_t nth;
@@ -35,8 +35,9 @@ const equivalent_mutant *equivalents_find(const harness_kernel *kernel, const mu
 
 typedef struct mutant_set mutant_set;
 
-/* Prepares the kernel's grid and runs it once, unchanged, so that its sites are known: once a
- * process and kernel.  NULL if memory is out or that run is not clean. */
+/* Prepares the kernel's problems and runs them once, unchanged, so that its sites are known: one
+ * kernel a process, since sites of shared headers are met once.  NULL if memory is out or that run
+ * is not clean. */
 mutant_set *mutant_set_create(const harness_kernel *kernel);
 void mutant_set_destroy(mutant_set *set);
 

@@ -98,6 +98,11 @@ emu_config schedule_at(const schedule_axes *axes, size_t index)
     return config;
 }
 
+bool schedule_in_share(size_t index, size_t share)
+{
+    return index % PLAIN_ORDERS == share % PLAIN_ORDERS;
+}
+
 emu_config schedule_draw(const schedule_axes *axes, uint64_t seed)
 {
     uint64_t z = (seed + 1) * 0x9e3779b97f4a7c15u;

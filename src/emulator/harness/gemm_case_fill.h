@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The values of a case: the inner half of gemm_case_make(). */
+#ifndef HALFBYTE_EMULATOR_HARNESS_GEMM_CASE_FILL_H
+#define HALFBYTE_EMULATOR_HARNESS_GEMM_CASE_FILL_H
+
+#include "emulator/harness/gemm_case.h"
+
+enum { GEMM_CASE_POISON = 0xa5 };
+
+uint64_t gemm_case_random(uint64_t *state);
+
+/* Poisons the arena, then fills the inputs, and D where it is C. */
+void gemm_case_fill(gemm_case *made, uint64_t draw, uint64_t *state);
+
+#endif

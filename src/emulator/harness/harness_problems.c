@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernels are run on: small problems, since each of them runs under many schedules.
+ *
+ * The tables hold a row for each thing that a kernel may get wrong, not for each combination.  A
+ * row's number of SMs and its draw (gemm_case.h) are part of it: one SM makes a block work through
+ * all tiles, so that the ring of items (tile/work.h) goes round.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/kernel_table.h"
+#include "emulator/harness/gemm_case.h"
+#include "emulator/harness/harness.h"
+
+/* Bits of draws, short. */
+enum {
+    STARTS_ENDS,
+    STARTS_COUNTS,
+    ENDS,
+    COUNTS,
+    PAIRS = GEMM_CASE_D_PAIRS,
+    WIDE = GEMM_CASE_D_WIDE,
+    FEWER = GEMM_CASE_FEWER_ROWS,
+    NO_BETA = GEMM_CASE_NO_BETA,
+    C_IS_D = GEMM_CASE_C_IS_D,
+    WILD = GEMM_CASE_WILD,
+    DEVICE = GEMM_CASE_ALPHA_DEVICE,
+    OVERLAP = GEMM_CASE_OVERLAP,
+    BEHIND = HARNESS_BEHIND,
+    ALL_OF_B = GEMM_CASE_NO_MINUS8,
+    PLAIN = 0
+};
+
+#define SCALE(mode, layout, type)                                                                  \
+    {                                                                                              \
+        HALFBYTE_SCALE_##mode, HALFBYTE_TYPE_##type, HALFBYTE_SCALE_##layout##_MAJOR               \
+    }
+#define OF_K_GROUP(type, layout_name)                                                              \
+    {                                                                                              \
+        HALFBYTE_SCALE_K_GROUP, HALFBYTE_TYPE_##type, layout_name                                  \
+    }
+
+/* One row: m, n, k; how many groups of which kind; SMs; draw; fields of the problem. */
+#define ROW(family_name, mm, nn, kk, grouping_name, count, sms, drawn, ...)                        \
+    {                                                                                              \
+        {.struct_size = sizeof(halfbyte_problem),                                                  \
+         .family = HALFBYTE_FAMILY_##family_name,                                                  \
+         .grouping = HALFBYTE_GROUPING_##grouping_name,                                            \
+         .m_max = (mm),                                                                            \
+         .n = (nn),                                                                                \
+         .k = (kk),                                                                                \
+         .groups = (count),                                                                        \
+         __VA_ARGS__},                                                                             \
+            (sms), (drawn)                                                                         \
+    }
+#define FP8(...) ROW(FP8, __VA_ARGS__)
+#define W4A8(...) ROW(W4A8, __VA_ARGS__, .b_layout = HALFBYTE_B_PACKED)
+#define A(mode, layout) .a_scale = SCALE(mode, layout, NONE)
+#define B(mode, layout) .b_scale = SCALE(mode, layout, NONE)
+#define K(size, type, layout)                                                                      \
+    .weight_group_size = (size), .b_scale = OF_K_GROUP(type, HALFBYTE_SCALE_##layout)
+#define D(type) .d_type = HALFBYTE_TYPE_##type
+#define C(type) .c_type = HALFBYTE_TYPE_##type
+#define BIAS(type) .bias_type = HALFBYTE_TYPE_##type
+#define CHANNEL .channel_scale_type = HALFBYTE_TYPE_F32
+#define ALPHA .alpha_mode = HALFBYTE_ALPHA_HOST
+#define SPLITS(count) .k_splits = (count)
+#define ZERO .flags = HALFBYTE_ZERO_FILL_PADDING
+#define INT64 .index_type = HALFBYTE_INDEX_INT64
+
+/* The order matters to the standard grid, which is made of the first row that a kernel accepts. */
+static const harness_problem table[] = {
+    /* Dense: scale modes and layouts, types of D, terms, widths of stores. */
+    FP8(70, 40, 200, DENSE, 1, 1, WIDE | FEWER, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(40, 264, 260, DENSE, 1, 2, WIDE, A(1X128, K), B(128X128, MN), D(F16)),
+    FP8(33, 27, 144, DENSE, 1, 1, PAIRS, A(TENSOR, MN), B(TENSOR, MN), D(F16), ALPHA),
+    FP8(130, 24, 128, DENSE, 1, 1, WIDE, A(OUTER, MN), B(OUTER, MN), D(BF16), BIAS(BF16), CHANNEL),
+    FP8(21, 24, 128, DENSE, 1, 1, WIDE, A(NONE, MN), B(NONE, MN), D(F32)),
+    FP8(20, 130, 272, DENSE, 1, 1, WIDE | DEVICE, A(1X128, K), B(NONE, MN), D(BF16), ALPHA),
+    FP8(65, 129, 300, DENSE, 1, 2, C_IS_D, A(1X128, MN), B(1X128, K), D(BF16), C(BF16)),
+    FP8(7, 33, 384, DENSE, 1, 1, PAIRS, A(NONE, MN), B(1X128, MN), D(F32), C(F16), BIAS(F32)),
+    FP8(17, 16, 520, DENSE, 1, 1, DEVICE, A(TENSOR, MN), B(128X128, K), D(F32), ALPHA, C(F32),
+        BIAS(F16), CHANNEL),
+    FP8(9, 70, 130, DENSE, 1, 1, C_IS_D, A(OUTER, MN), B(1X128, K), D(F16), C(F16)),
+    FP8(35, 30, 0, DENSE, 1, 1, PAIRS, A(1X128, MN), B(128X128, K), D(BF16), C(BF16), BIAS(BF16),
+        ALPHA),
+    FP8(12, 40, 128, DENSE, 1, 1, NO_BETA, A(1X128, MN), B(128X128, K), D(F32), C(F32)),
+
+    /* Groups: forms, 64-bit sizes, sizes to be clamped, empty ones, more than two times the slots
+     * of the ring of items for one block, more than 32 and 64 groups. */
+    FP8(60, 24, 272, RANGES, 4, 1, STARTS_ENDS | WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(60, 40, 200, RANGES, 5, 2, STARTS_COUNTS | FEWER, A(1X128, K), B(128X128, MN), D(BF16),
+        INT64, ZERO),
+    FP8(50, 16, 128, RANGES, 3, 1, ENDS | WILD, A(TENSOR, MN), B(TENSOR, MN), D(F16), CHANNEL),
+    FP8(50, 16, 128, RANGES, 3, 1, COUNTS | WILD, A(OUTER, MN), B(TENSOR, MN), D(BF16), INT64),
+    FP8(44, 24, 128, RANGES, 40, 1, COUNTS | FEWER, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(90, 16, 16, RANGES, 70, 2, STARTS_ENDS | WILD, A(NONE, MN), B(OUTER, MN), D(F32), ZERO),
+    FP8(70, 8, 128, RANGES, 24, 1, STARTS_COUNTS | WILD | C_IS_D, A(1X128, MN), B(1X128, MN),
+        D(BF16), C(BF16)),
+    FP8(64, 16, 64, RANGES, 33, 1, ENDS, A(OUTER, MN), B(128X128, K), D(BF16), BIAS(F32), INT64),
+    FP8(20, 40, 272, MASKED, 3, 1, COUNTS | WILD, A(1X128, MN), B(128X128, K), D(BF16), ZERO),
+    FP8(9, 24, 128, MASKED, 5, 1, ENDS | PAIRS, A(TENSOR, MN), B(OUTER, MN), D(F32), C(F32), ALPHA),
+    FP8(6, 20, 140, MASKED, 35, 2, COUNTS | FEWER, A(1X128, K), B(TENSOR, MN), D(F16), INT64,
+        BIAS(BF16)),
+    FP8(40, 136, 128, LABELS, 6, 2, WIDE, A(1X128, MN), B(128X128, K), D(BF16), ZERO),
+    FP8(70, 16, 256, LABELS, 3, 1, WILD | C_IS_D, A(OUTER, MN), B(OUTER, MN), D(F32), C(F32)),
+    FP8(300, 8, 16, LABELS, 37, 1, WILD | FEWER, A(NONE, MN), B(128X128, MN), D(F16), ZERO),
+    FP8(30, 24, 0, RANGES, 3, 1, COUNTS, A(1X128, MN), B(128X128, K), D(BF16), BIAS(F32), ZERO),
+
+    /* Sums of several ranges of k. */
+    FP8(20, 140, 640, DENSE, 1, 1, PAIRS, A(1X128, MN), B(128X128, K), D(BF16), SPLITS(2)),
+    FP8(40, 21, 400, DENSE, 1, 2, C_IS_D, A(OUTER, MN), B(OUTER, MN), D(F16), C(F16), SPLITS(3),
+        BIAS(F16)),
+    FP8(40, 16, 300, RANGES, 4, 1, COUNTS | FEWER, A(1X128, MN), B(128X128, K), D(F32), SPLITS(3)),
+    FP8(12, 16, 256, MASKED, 3, 1, COUNTS, A(TENSOR, MN), B(1X128, K), D(BF16), ALPHA, SPLITS(2)),
+    FP8(30, 16, 256, LABELS, 3, 1, WIDE, A(1X128, K), B(128X128, MN), D(BF16), ZERO, SPLITS(2)),
+
+    FP8(1100, 8, 160, DENSE, 1, 1, WIDE, A(NONE, MN), B(NONE, MN), D(BF16), SPLITS(2)),
+
+    /* Behind another grid. */
+    FP8(70, 40, 200, DENSE, 1, 1, BEHIND | OVERLAP | C_IS_D, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(20, 24, 200, DENSE, 1, 1, BEHIND | OVERLAP | C_IS_D, A(OUTER, MN), B(OUTER, MN), D(BF16),
+        C(BF16), ALPHA, BIAS(F32)),
+    FP8(40, 24, 128, RANGES, 4, 1, BEHIND | STARTS_ENDS, A(1X128, MN), B(1X128, K), D(BF16), ZERO),
+    FP8(9, 24, 128, MASKED, 3, 1, BEHIND | OVERLAP | COUNTS, A(TENSOR, MN), B(128X128, K), D(F32)),
+    FP8(40, 24, 128, LABELS, 3, 1, BEHIND | OVERLAP, A(1X128, MN), B(128X128, K), D(BF16), ZERO),
+    FP8(20, 24, 256, DENSE, 1, 1, BEHIND | OVERLAP, A(1X128, MN), B(128X128, K), D(BF16),
+        SPLITS(2)),
+
+    /* W4A8, in the same order. */
+    W4A8(20, 72, 256, DENSE, 1, 1, WIDE | FEWER, A(1X128, MN), K(128, BF16, MN_MAJOR), D(BF16)),
+    W4A8(20, 72, 512, DENSE, 1, 1, WIDE, A(OUTER, MN), K(128, BF16, INTERLEAVED4), D(BF16)),
+    W4A8(9, 136, 192, DENSE, 1, 2, PAIRS, A(TENSOR, MN), K(64, F16, MN_MAJOR), D(F16), ALPHA,
+         .group_k_offset = 32),
+    W4A8(33, 64, 160, DENSE, 1, 1, ALL_OF_B, A(OUTER, MN), K(128, F32, K_MAJOR), D(F32), BIAS(BF16),
+         .group_k_offset = 96),
+    W4A8(17, 40, 288, DENSE, 1, 1, ALL_OF_B, A(NONE, MN), K(32, E4M3, K_MAJOR), D(BF16), CHANNEL),
+    W4A8(24, 72, 256, DENSE, 1, 1, PAIRS, A(1X128, K), K(32, BF16, INTERLEAVED4), D(F16), C(F16)),
+    W4A8(5, 8, 320, DENSE, 1, 1, WIDE | DEVICE, A(1X128, K), K(64, F32, MN_MAJOR), D(BF16), ALPHA),
+    W4A8(12, 72, 320, DENSE, 1, 1, C_IS_D, A(TENSOR, MN), K(0, BF16, MN_MAJOR), D(F32), C(F32)),
+    W4A8(6, 72, 128, DENSE, 1, 1, PLAIN, A(NONE, MN), B(NONE, MN), D(BF16), BIAS(F16)),
+    W4A8(12, 64, 128, DENSE, 1, 1, PLAIN, A(OUTER, MN), B(OUTER, MN), D(F16)),
+    W4A8(40, 24, 256, DENSE, 1, 1, WIDE, A(1X128, MN), B(TENSOR, MN), D(BF16), C(BF16), CHANNEL),
+    W4A8(10, 24, 0, DENSE, 1, 1, PLAIN, A(1X128, MN), K(128, BF16, MN_MAJOR), D(BF16), BIAS(F32)),
+    W4A8(60, 72, 256, RANGES, 4, 1, STARTS_ENDS | WIDE, A(OUTER, MN), K(128, BF16, MN_MAJOR),
+         D(BF16)),
+    W4A8(60, 40, 160, RANGES, 5, 2, STARTS_COUNTS | FEWER, A(1X128, K), K(32, F16, MN_MAJOR),
+         D(BF16), INT64, ZERO),
+    W4A8(50, 16, 128, RANGES, 3, 1, ENDS | WILD | ALL_OF_B, A(TENSOR, MN), K(64, BF16, K_MAJOR),
+         D(F16), CHANNEL),
+    W4A8(44, 24, 128, RANGES, 40, 1, COUNTS | WILD, A(1X128, MN), K(128, E4M3, MN_MAJOR), D(BF16)),
+    W4A8(20, 72, 192, MASKED, 3, 1, COUNTS | WILD, A(1X128, MN), K(128, BF16, MN_MAJOR), D(BF16),
+         ZERO),
+    W4A8(6, 16, 96, MASKED, 35, 2, ENDS, A(TENSOR, MN), K(32, F32, MN_MAJOR), D(F32), C(F32)),
+    W4A8(40, 136, 128, LABELS, 6, 2, WIDE, A(OUTER, MN), K(64, BF16, MN_MAJOR), D(BF16), ZERO),
+    W4A8(20, 72, 640, DENSE, 1, 1, PAIRS, A(1X128, MN), K(128, BF16, MN_MAJOR), D(BF16), SPLITS(3)),
+    W4A8(40, 24, 256, RANGES, 4, 1, COUNTS, A(OUTER, MN), K(32, BF16, MN_MAJOR), D(F32), SPLITS(5)),
+    W4A8(20, 72, 256, DENSE, 1, 1, BEHIND | OVERLAP | C_IS_D, A(1X128, MN), K(128, BF16, MN_MAJOR),
+         D(BF16), C(BF16)),
+    W4A8(40, 24, 128, RANGES, 4, 1, BEHIND, A(OUTER, MN), K(64, BF16, MN_MAJOR), D(BF16)),
+};
+enum { ROWS = sizeof table / sizeof table[0] };
+
+/* The number behind the last such letter of a kernel's name. */
+static int64_t number_behind(const char *name, char letter)
+{
+    const char *at = strrchr(name, letter);
+    return at != NULL ? strtoll(at + 1, NULL, 10) : 0;
+}
+
+/* The standard grid: `from` with the extents and SMs that the kernel's tile and ring ask for. */
+static void grid_make(const harness_kernel *kernel, const harness_problem *from,
+                      harness_problem list[HARNESS_GRID])
+{
+    const kernel_row *row = &kernel_table[kernel->index];
+    const int64_t m = row->tile_m, n = row->tile_n;
+    const int64_t k = number_behind(kernel->name, 'k'), stages = number_behind(kernel->name, 's');
+    const bool fp8 = from->problem.family == HALFBYTE_FAMILY_FP8;
+    const struct {
+        int64_t m, n, k;
+        uint64_t draw;
+        uint32_t sms;
+    } grid[HARNESS_GRID] = {
+        {m / 2 + 5, n / 2 + 8, 0, PAIRS, 1},       {1, 8, k, WIDE, 1},
+        {m, n, (stages - 1) * k, WIDE, 1},         {m / 2 + 1, n - 28, stages * k, PLAIN, 1},
+        {m / 2, 27, (stages + 1) * k - 80, 2, 1},  {2 * m + 5, n - 32, 4 * k, WIDE, 1},
+        {m - 1, n, (2 * stages + 1) * k, WIDE, 1}, {2 * m + 4, n + 1, 3 * k, PAIRS, 2},
+    };
+    for (int i = 0; i < HARNESS_GRID; i++) {
+        /* W4A8 takes multiples of 8 and 32. */
+        list[i] = *from;
+        list[i].problem.m_max = grid[i].m;
+        list[i].problem.n = fp8 ? grid[i].n : (grid[i].n + 7) / 8 * 8;
+        list[i].problem.k = fp8 ? grid[i].k : (grid[i].k + 31) / 32 * 32;
+        list[i].blocks = grid[i].sms * row->cluster_m * row->cluster_n;
+        list[i].draw = grid[i].draw + (uint64_t)i * GEMM_CASE_SEED;
+    }
+}
+
+int harness_problems(const harness_kernel *kernel, harness_problem list[HARNESS_MOST_PROBLEMS])
+{
+    _Static_assert(ROWS + HARNESS_GRID <= HARNESS_MOST_PROBLEMS, "a list holds them all");
+    int count = 0;
+    for (int i = 0; i < ROWS; i++) {
+        if (harness_accepts(kernel, &table[i].problem)) {
+            if (count == 0 && kernel->is_gemm) {
+                grid_make(kernel, &table[i], list);
+                count = HARNESS_GRID;
+            }
+            list[count] = table[i];
+            list[count++].draw += (uint64_t)(i + 1) * GEMM_CASE_SEED;
+        }
+    }
+    return count;
+}
