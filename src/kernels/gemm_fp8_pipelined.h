@@ -356,6 +356,7 @@ KERNEL(GEMM_NAME, gemm_fp8_params, p, GEMM_THREADS)
         ring_init(&r, 1 + 32, CONSUMER_WARPS);
     }
     block_sync();
+    grid_dependency_wait();
     if (warpgroup == 0) {
         setmaxnreg_dec(PRODUCER_REGISTERS);
         if (warp_index() == 0) {

@@ -327,6 +327,7 @@ KERNEL(GEMM_NAME, gemm_fp8_params, p, GEMM_THREADS)
         ring_init(&r, 1 + 32, CONSUMER_WARPS);
     }
     block_sync();
+    grid_dependency_wait();
     if (warp_index() == CONSUMER_WARPS) {
         if (elect_one()) {
             produce(p, stages, r);
