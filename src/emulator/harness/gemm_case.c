@@ -166,6 +166,12 @@ static void case_layout(layout *l, uint64_t *state)
     input_layout(l, state, "a", planes, m, p->k, 1, 16, &o->a);
     if (p->family == HALFBYTE_FAMILY_FP8) {
         input_layout(l, state, "b", p->groups, p->n, p->k, 1, 16, &o->b);
+    } else {
+        const halfbyte_int4_desc desc = gemm_case_weights(p);
+        size_t bytes = 0;
+        halfbyte_packed_weights_bytes(&desc, &bytes);
+        o->b.data = part_add(l, "b", (int64_t)bytes, 16 * (size_t)below(state, 3), false);
+        o->b_header = &made->header;
     }
     scale_layout(l, state, "a_scale", p, &p->a_scale, planes, m, &o->a_scale);
     scale_layout(l, state, "b_scale", p, &p->b_scale, p->groups, p->n, &o->b_scale);
@@ -220,6 +226,9 @@ bool gemm_case_make(gemm_case *made, const halfbyte_problem *problem, uint64_t d
     halfbyte_problem *p = &made->problem;
     halfbyte_operands *o = &made->operands;
     p->groups = p->groups == 0 ? 1 : p->groups;
+    if (p->family == HALFBYTE_FAMILY_W4A8 && p->b_layout != HALFBYTE_B_PACKED) {
+        return false;
+    }
     if (p->alpha_mode == HALFBYTE_ALPHA_HOST && (draw & GEMM_CASE_ALPHA_DEVICE)) {
         p->alpha_mode = HALFBYTE_ALPHA_DEVICE;
     }
@@ -240,7 +249,9 @@ bool gemm_case_make(gemm_case *made, const halfbyte_problem *problem, uint64_t d
         return false;
     }
     operands_move(o, (uintptr_t)made->arena);
-    gemm_case_fill(made, draw, &state);
+    if (!gemm_case_fill(made, draw, &state)) {
+        return false;
+    }
     memcpy(made->initial, made->arena, made->arena_bytes);
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emulator/harness/gemm_case_fill.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t gemm_case_random(uint64_t *state)
@@ -46,6 +47,42 @@ static void fill_values(unsigned char *data, size_t bytes, halfbyte_type type, u
         halfbyte_convert(data + i, type == HALFBYTE_TYPE_NONE ? HALFBYTE_TYPE_F32 : type, &value,
                          HALFBYTE_TYPE_F32, 1);
     }
+}
+
+halfbyte_int4_desc gemm_case_weights(const halfbyte_problem *problem)
+{
+    halfbyte_int4_desc desc = halfbyte_int4_desc_init();
+    desc.layout = HALFBYTE_INT4_INT8_LOW_FIRST;
+    desc.n = problem->n;
+    desc.k = problem->k;
+    desc.groups = problem->groups;
+    desc.ld = (problem->k + 1) / 2 * 2;
+    desc.group_stride = desc.ld * problem->n;
+    desc.group_k_offset = problem->group_k_offset;
+    desc.weight_group_size = problem->weight_group_size;
+    desc.scale_type = problem->b_scale.mode == HALFBYTE_SCALE_K_GROUP ? problem->b_scale.type
+                                                                      : HALFBYTE_TYPE_NONE;
+    return desc;
+}
+
+/* All 16 values, or without -8. */
+static bool fill_packed(gemm_case *made, const gemm_case_part *part, bool minus8, uint64_t *state)
+{
+    const halfbyte_int4_desc desc = gemm_case_weights(&made->problem);
+    const size_t bytes = (size_t)(desc.group_stride * desc.groups / 2);
+    unsigned char *weights = malloc(bytes + 1);
+    if (weights == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        const unsigned char two = (unsigned char)gemm_case_random(state);
+        const unsigned char low = !minus8 && (two & 0xfu) == 8 ? 7 : two & 0xfu;
+        weights[i] = (unsigned char)((!minus8 && two >> 4 == 8 ? 0x70u : two & 0xf0u) | low);
+    }
+    const halfbyte_status status = halfbyte_pack_weights(
+        NULL, &desc, weights, made->arena + part->offset, part->bytes, &made->header, NULL);
+    free(weights);
+    return status == HALFBYTE_SUCCESS;
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -152,20 +189,25 @@ static halfbyte_type type_of_part(const gemm_case *made, const gemm_case_part *p
     return HALFBYTE_TYPE_NONE;
 }
 
-void gemm_case_fill(gemm_case *made, uint64_t draw, uint64_t *state)
+bool gemm_case_fill(gemm_case *made, uint64_t draw, uint64_t *state)
 {
     const bool is_64_bit = made->problem.index_type == HALFBYTE_INDEX_INT64;
     const wild_values wild = {is_64_bit ? INT64_MIN : INT32_MIN, is_64_bit ? INT64_MAX : INT32_MAX};
+    const bool is_packed = made->problem.b_layout == HALFBYTE_B_PACKED;
+    bool good = true;
     memset(made->arena, GEMM_CASE_POISON, made->arena_bytes);
     for (int i = 0; i < made->parts; i++) {
         const gemm_case_part *part = &made->part[i];
         unsigned char *data = made->arena + part->offset;
         const halfbyte_type type = type_of_part(made, part);
-        if (strcmp(part->name, "a") == 0 || strcmp(part->name, "b") == 0) {
+        if (strcmp(part->name, "b") == 0 && is_packed) {
+            good &= fill_packed(made, part, !(draw & GEMM_CASE_NO_MINUS8), state);
+        } else if (strcmp(part->name, "a") == 0 || strcmp(part->name, "b") == 0) {
             fill_e4m3(data, part->bytes, state);
         } else if (type != HALFBYTE_TYPE_NONE) {
             fill_values(data, part->bytes, type, state);
         }
     }
     fill_groups(made, draw & GEMM_CASE_WILD ? &wild : NULL, state);
+    return good;
 }

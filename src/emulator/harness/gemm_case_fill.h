@@ -9,7 +9,11 @@ enum { GEMM_CASE_POISON = 0xa5 };
 
 uint64_t gemm_case_random(uint64_t *state);
 
-/* Poisons the arena, then fills the inputs, and D where it is C. */
-void gemm_case_fill(gemm_case *made, uint64_t draw, uint64_t *state);
+/* The int4 weights of the problem before they are packed: rows without gaps. */
+halfbyte_int4_desc gemm_case_weights(const halfbyte_problem *problem);
+
+/* Poisons the arena, then fills the inputs, and D where it is C.  False: memory is out, or the
+ * library refuses the weights. */
+bool gemm_case_fill(gemm_case *made, uint64_t draw, uint64_t *state);
 
 #endif
