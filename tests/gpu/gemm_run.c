@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/gemm_select.h"
+#include "api/problem_check.h"
+
 void gemm_choose(int index)
 {
     static char others[64 * 96];
@@ -60,64 +63,184 @@ halfbyte_problem gemm_fp8_problem(int64_t m, int64_t n, int64_t k, halfbyte_scal
     return problem;
 }
 
-static halfbyte_scale_in scale_make(const session *s, const oracle_kernels *kernels, int64_t mn,
-                                    int64_t kb, halfbyte_scale_layout layout, uint64_t seed)
+bool gemm_serves(int index, const halfbyte_problem *problem)
+{
+    halfbyte_problem resolved = *problem;
+    problem_resolve(&resolved, HALFBYTE_PROFILE_SM90);
+    return gemm_kernel_accepts(index, &resolved);
+}
+
+/* f32 scales [matrices, mn, kb], one matrix after the other; both sides are told where they are. */
+static void scale_make(const session *s, const oracle_kernels *kernels, int64_t matrices,
+                       int64_t mn, int64_t kb, halfbyte_scale_layout layout, uint64_t seed,
+                       halfbyte_scale_in *scale, oracle_scale *oracle)
 {
     const bool k_major = layout == HALFBYTE_SCALE_K_MAJOR;
-    const uint64_t count = (uint64_t)(mn * kb);
+    const uint64_t count = (uint64_t)(matrices * mn * kb);
     const cuda_pointer data = session_allocate(s, count * 4);
     oracle_fill_scales(s, kernels, data, count, seed);
-    const halfbyte_scale_in scale = {session_pointer(data), k_major ? kb : 1, k_major ? 1 : mn, 0};
-    return scale;
+    *scale =
+        (halfbyte_scale_in){session_pointer(data), k_major ? kb : 1, k_major ? 1 : mn, mn * kb};
+    memset(oracle, 0, sizeof *oracle);
+    oracle->data = scale->data;
+    oracle->group_stride = scale->group_stride;
+    oracle->stride_mn = scale->stride_mn;
+    oracle->stride_k = scale->stride_k;
+    oracle->mn_block = 1;
+    oracle->type = HALFBYTE_TYPE_F32;
+    oracle->along_k = 1;
 }
 
-static oracle_scale oracle_scale_of(const halfbyte_scale_in *scale, int32_t mn_block)
+static int64_t groups_of(const gemm_shape *shape)
 {
-    oracle_scale o;
-    memset(&o, 0, sizeof o);
-    o.data = scale->data;
-    o.stride_mn = scale->stride_mn;
-    o.stride_k = scale->stride_k;
-    o.mn_block = mn_block;
-    o.type = HALFBYTE_TYPE_F32;
-    o.along_k = 1;
-    return o;
+    return shape->groups > 0 ? shape->groups : 1;
 }
 
-gemm_device_data gemm_data_make(const session *s, const oracle_kernels *kernels, int64_t m,
-                                int64_t n, int64_t k, halfbyte_scale_layout layout, uint64_t seed,
-                                int kind)
+static int64_t planes_of(const gemm_shape *shape)
 {
-    gemm_device_data data;
-    const int64_t ld = (k + 15) / 16 * 16;
-    const int64_t kb = (k + 127) / 128;
-    memset(&data, 0, sizeof data);
-    data.problem = gemm_fp8_problem(m, n, k, layout);
-    data.operands = halfbyte_operands_init();
-    data.d_bytes = (uint64_t)(m * n) * 2;
-    const cuda_pointer a = session_allocate(s, (size_t)(m * ld));
-    const cuda_pointer b = session_allocate(s, (size_t)(n * ld));
-    oracle_fill_bytes(s, kernels, a, (uint64_t)(m * ld), seed * 4 + 1, kind);
-    oracle_fill_bytes(s, kernels, b, (uint64_t)(n * ld), seed * 4 + 2, kind);
-    data.operands.m = m;
-    data.operands.a = (halfbyte_matrix_in){session_pointer(a), ld, 0};
-    data.operands.b = (halfbyte_matrix_in){session_pointer(b), ld, 0};
-    data.operands.d =
-        (halfbyte_matrix_out){session_pointer(session_allocate(s, data.d_bytes)), n, 0};
-    data.operands.a_scale = scale_make(s, kernels, m, kb, layout, seed * 4 + 3);
-    data.operands.b_scale = scale_make(s, kernels, (n + 127) / 128, kb, layout, seed * 4 + 4);
-    data.oracle.a = (oracle_matrix){session_pointer(a), ld, 0, HALFBYTE_TYPE_E4M3, 0};
-    data.oracle.b = (oracle_matrix){session_pointer(b), ld, 0, HALFBYTE_TYPE_E4M3, 0};
-    data.oracle.a_scale = oracle_scale_of(&data.operands.a_scale, 1);
-    data.oracle.b_scale = oracle_scale_of(&data.operands.b_scale, 128);
-    data.oracle.rows = m;
-    data.oracle.n = n;
-    data.oracle.k = k;
-    data.oracle.block = 128;
-    data.oracle.k_splits = 1;
+    return shape->grouping == HALFBYTE_GROUPING_MASKED ? groups_of(shape) : 1;
+}
+
+static halfbyte_problem problem_make(const gemm_shape *shape)
+{
+    halfbyte_problem problem = gemm_fp8_problem(shape->m, shape->n, shape->k, shape->layout);
+    problem.grouping = shape->grouping;
+    problem.groups = groups_of(shape);
+    problem.d_type = shape->d_type != HALFBYTE_TYPE_NONE ? shape->d_type : HALFBYTE_TYPE_BF16;
+    if (shape->family == HALFBYTE_FAMILY_W4A8) {
+        problem.family = HALFBYTE_FAMILY_W4A8;
+        problem.b_layout = HALFBYTE_B_PACKED;
+        problem.b_scale.mode = HALFBYTE_SCALE_K_GROUP;
+        problem.b_scale.type = HALFBYTE_TYPE_F32;
+        problem.weight_group_size = 128;
+    }
+    return problem;
+}
+
+/* Groups of no, few and many rows, which together own all of them; the group of each row. */
+static void groups_make(const session *s, const gemm_shape *shape, gemm_device_data *data)
+{
+    const int64_t groups = groups_of(shape);
+    const int64_t rows = shape->m * planes_of(shape);
+    int32_t *group_of = session_host((size_t)rows * sizeof *group_of);
+    int32_t *ends = session_host((size_t)groups * sizeof *ends);
+    int64_t at = 0;
+    for (int64_t g = 0; g < groups; g++) {
+        const int64_t even = (g + 1) * shape->m / groups;
+        int64_t end = g % 3 == 0 ? even - (even - at) / 3 : g % 3 == 1 ? even - even % 2 : even;
+        end = g == groups - 1 ? shape->m : end < at ? at : end;
+        ends[g] = (int32_t)end;
+        for (; at < end && planes_of(shape) == 1; at++) {
+            group_of[at] = (int32_t)g;
+        }
+    }
+    for (int64_t row = 0; planes_of(shape) > 1 && row < rows; row++) {
+        group_of[row] = (int32_t)(row / shape->m);
+    }
+    const cuda_pointer group_at = session_allocate(s, (size_t)rows * sizeof *group_of);
+    session_check(s, s->to_device(group_at, group_of, (size_t)rows * sizeof *group_of),
+                  "cuMemcpyHtoD");
+    data->oracle.row_group = session_pointer(group_at);
+    data->oracle.rows = rows;
+    data->oracle.rows_a_group = planes_of(shape) > 1 ? shape->m : 0;
+    if (shape->grouping == HALFBYTE_GROUPING_RANGES) {
+        const cuda_pointer ends_at = session_allocate(s, (size_t)groups * sizeof *ends);
+        session_check(s, s->to_device(ends_at, ends, (size_t)groups * sizeof *ends),
+                      "cuMemcpyHtoD");
+        data->operands.groups.ends = session_pointer(ends_at);
+    }
+    session_host_free(ends);
+    session_host_free(group_of);
+}
+
+static cuda_pointer matrix_make(const session *s, const oracle_kernels *kernels, uint64_t bytes,
+                                uint64_t seed, int kind)
+{
+    const cuda_pointer matrix = session_allocate(s, bytes);
+    oracle_fill_bytes(s, kernels, matrix, bytes, seed, kind);
+    return matrix;
+}
+
+/* Packed on the host, from the very weights that the oracle reads. */
+static void weights_pack(const session *s, const gemm_shape *shape, int64_t ld, cuda_pointer raw,
+                         gemm_device_data *data)
+{
+    halfbyte_int4_desc desc = halfbyte_int4_desc_init();
+    size_t bytes = 0;
+    desc.n = shape->n;
+    desc.k = shape->k;
+    desc.groups = groups_of(shape);
+    desc.ld = ld;
+    desc.group_stride = shape->n * ld;
+    desc.weight_group_size = 128;
+    const size_t raw_bytes = (size_t)(desc.groups * desc.group_stride / 2);
+    void *const from = session_host(raw_bytes);
     session_wait(s);
-    gemm_poison(s, &data);
-    return data;
+    session_download(s, from, raw, raw_bytes);
+    if (halfbyte_packed_weights_bytes(&desc, &bytes) != HALFBYTE_SUCCESS) {
+        session_die("%s", halfbyte_last_error());
+    }
+    void *const packed = session_host(bytes);
+    if (halfbyte_pack_weights(NULL, &desc, from, packed, bytes, &data->header, NULL) !=
+        HALFBYTE_SUCCESS) {
+        session_die("%s", halfbyte_last_error());
+    }
+    const cuda_pointer at = session_allocate(s, bytes);
+    session_check(s, s->to_device(at, packed, bytes), "cuMemcpyHtoD");
+    data->operands.b = (halfbyte_matrix_in){session_pointer(at), 0, 0};
+    data->operands.b_header = &data->header;
+    session_host_free(packed);
+    session_host_free(from);
+}
+
+static void matrices_make(const session *s, const oracle_kernels *kernels, const gemm_shape *shape,
+                          uint64_t seed, int kind, gemm_device_data *data)
+{
+    const bool int4 = shape->family == HALFBYTE_FAMILY_W4A8;
+    const int64_t ld = (shape->k + 31) / 32 * 32;
+    const int64_t planes = planes_of(shape);
+    const uint64_t b_elements = (uint64_t)(groups_of(shape) * shape->n * ld);
+    const cuda_pointer a =
+        matrix_make(s, kernels, (uint64_t)(planes * shape->m * ld), seed * 4 + 1, kind);
+    const cuda_pointer b = matrix_make(s, kernels, int4 ? b_elements / 2 : b_elements, seed * 4 + 2,
+                                       int4 ? FILL_ANY : kind);
+    data->operands.a = (halfbyte_matrix_in){session_pointer(a), ld, shape->m * ld};
+    data->operands.b = (halfbyte_matrix_in){session_pointer(b), ld, shape->n * ld};
+    data->oracle.a = (oracle_matrix){session_pointer(a), ld, shape->m * ld, HALFBYTE_TYPE_E4M3, 0};
+    data->oracle.b = (oracle_matrix){session_pointer(b), ld, shape->n * ld,
+                                     int4 ? HALFBYTE_TYPE_INT4 : HALFBYTE_TYPE_E4M3, 0};
+    data->oracle.int4 = int4;
+    if (int4) {
+        weights_pack(s, shape, ld, b, data);
+    }
+}
+
+void gemm_data_make(const session *s, const oracle_kernels *kernels, const gemm_shape *shape,
+                    uint64_t seed, int kind, gemm_device_data *data)
+{
+    const int64_t kb = (shape->k + 127) / 128;
+    const int64_t outputs = planes_of(shape) * shape->m * shape->n;
+    const bool int4 = shape->family == HALFBYTE_FAMILY_W4A8;
+    memset(data, 0, sizeof *data);
+    data->problem = problem_make(shape);
+    data->operands = halfbyte_operands_init();
+    data->operands.m = shape->m;
+    data->d_bytes = (uint64_t)outputs * (uint64_t)halfbyte_type_bits(data->problem.d_type) / 8;
+    matrices_make(s, kernels, shape, seed, kind, data);
+    data->operands.d = (halfbyte_matrix_out){session_pointer(session_allocate(s, data->d_bytes)),
+                                             shape->n, shape->m * shape->n};
+    scale_make(s, kernels, planes_of(shape), shape->m, kb, shape->layout, seed * 4 + 3,
+               &data->operands.a_scale, &data->oracle.a_scale);
+    scale_make(s, kernels, groups_of(shape), int4 ? shape->n : (shape->n + 127) / 128, kb,
+               shape->layout, seed * 4 + 4, &data->operands.b_scale, &data->oracle.b_scale);
+    data->oracle.b_scale.mn_block = int4 ? 1 : 128;
+    groups_make(s, shape, data);
+    data->oracle.n = shape->n;
+    data->oracle.k = shape->k;
+    data->oracle.block = 128;
+    data->oracle.k_splits = 1;
+    session_wait(s);
+    gemm_poison(s, data);
 }
 
 cuda_pointer gemm_oracle(const session *s, const oracle_kernels *kernels,
@@ -126,7 +249,8 @@ cuda_pointer gemm_oracle(const session *s, const oracle_kernels *kernels,
     const cuda_pointer d = session_allocate(s, data->d_bytes);
     oracle_params params = data->oracle;
     session_check(s, s->set_bytes(d, 0x5a, data->d_bytes), "cuMemsetD8");
-    params.d = (oracle_matrix){session_pointer(d), data->problem.n, 0, HALFBYTE_TYPE_BF16, 0};
+    params.d = (oracle_matrix){session_pointer(d), data->problem.n, data->operands.d.group_stride,
+                               (int32_t)data->problem.d_type, 0};
     oracle_gemm_run(s, kernels, &params);
     return d;
 }
@@ -139,20 +263,21 @@ void gemm_poison(const session *s, const gemm_device_data *data)
     session_wait(s);
 }
 
-/* Two bytes an element: what differs is counted in bytes, at least one an element. */
+/* What differs is counted in bytes, at least one an element. */
 void gemm_compare(session *s, const oracle_kernels *kernels, const char *what,
                   const gemm_device_data *data, cuda_pointer expected)
 {
+    const int64_t element = halfbyte_type_bits(data->problem.d_type) / 8;
     uint64_t first = 0;
     const uint64_t different =
         oracle_compare(s, kernels, (cuda_pointer)(uintptr_t)data->operands.d.data, expected,
                        data->d_bytes, &first);
-    s->compared += (int64_t)(data->d_bytes / 2);
+    s->compared += (int64_t)data->d_bytes / element;
     s->different += (int64_t)different;
     if (different != 0) {
-        const int64_t element = (int64_t)(first / 2);
+        const int64_t at = (int64_t)first / element;
         printf("  %s: %llu bytes differ, the first at row %lld, column %lld\n", what,
-               (unsigned long long)different, (long long)(element / data->problem.n),
-               (long long)(element % data->problem.n));
+               (unsigned long long)different, (long long)(at / data->problem.n),
+               (long long)(at % data->problem.n));
     }
 }

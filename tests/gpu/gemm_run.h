@@ -23,21 +23,35 @@ halfbyte_device *gemm_device(halfbyte_executor executor);
 bool gemm_run_once(session *s, halfbyte_device *device, const halfbyte_problem *problem,
                    const halfbyte_operands *operands);
 
+/* May kernel `index` of kernel_table serve the problem? */
+bool gemm_serves(int index, const halfbyte_problem *problem);
+
 /* FP8, 1X128 by 128X128, bf16 out: the problem of the first kernel. */
 halfbyte_problem gemm_fp8_problem(int64_t m, int64_t n, int64_t k, halfbyte_scale_layout layout);
+
+/* A product whose scales vary along k, and nothing else in the epilogue. */
+typedef struct gemm_shape {
+    int64_t m, n, k;
+    halfbyte_scale_layout layout;
+    halfbyte_family family; /* 0: FP8, 1X128 by 128X128; W4A8: packed, 1X128 by K_GROUP 128 */
+    halfbyte_grouping grouping;
+    int64_t groups;       /* 0: 1.  RANGES: of uneven sizes; MASKED: of all rows */
+    halfbyte_type d_type; /* NONE: bf16 */
+} gemm_shape;
 
 /* Its operands, random, on the GPU. */
 typedef struct gemm_device_data {
     halfbyte_problem problem;
     halfbyte_operands operands;
+    halfbyte_packed_header header;
     oracle_params oracle; /* the same product; d is to be set */
     uint64_t d_bytes;
 } gemm_device_data;
 
-/* Allocates (outside the arena) and fills; D is dense and poisoned. */
-gemm_device_data gemm_data_make(const session *s, const oracle_kernels *kernels, int64_t m,
-                                int64_t n, int64_t k, halfbyte_scale_layout layout, uint64_t seed,
-                                int kind);
+/* Allocates (outside the arena) and fills; D is dense and poisoned.  *data must stay where it is.
+ */
+void gemm_data_make(const session *s, const oracle_kernels *kernels, const gemm_shape *shape,
+                    uint64_t seed, int kind, gemm_device_data *data);
 
 /* Computes the same with the oracle into memory of its own, which it returns. */
 cuda_pointer gemm_oracle(const session *s, const oracle_kernels *kernels,

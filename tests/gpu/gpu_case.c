@@ -12,23 +12,41 @@ static size_t place_of(size_t bytes)
     return (bytes + PLACE - 1) / PLACE * PLACE + PLACE;
 }
 
-/* The block begins at a multiple of 256 here too, so that elements are aligned alike. */
-cuda_pointer gpu_case_address(const struct gemm_case *c, const gpu_case *on_gpu, const void *host)
+/* The block of the case's memory in which an address lies. */
+static int block_of(const struct gemm_case *c, const void *host)
 {
     const uintptr_t at = (uintptr_t)host;
-    if (host == NULL) {
-        return 0;
-    }
     /* One past a block's end is the address of a tensor without elements. */
     for (uintptr_t past = 0; past <= 1; past++) {
         for (int i = 0; i < c->memories; i++) {
             const uintptr_t from = (uintptr_t)c->memory[i];
             if (at >= from && at < from + c->memory_bytes[i] + past) {
-                return on_gpu->memory[i] + (at - from);
+                return i;
             }
         }
     }
     session_die("an operand lies outside the case's memory");
+}
+
+/* The block begins at a multiple of 256 here too, so that elements are aligned alike. */
+cuda_pointer gpu_case_address(const struct gemm_case *c, const gpu_case *on_gpu, const void *host)
+{
+    if (host == NULL) {
+        return 0;
+    }
+    const int block = block_of(c, host);
+    return on_gpu->memory[block] + ((uintptr_t)host - (uintptr_t)c->memory[block]);
+}
+
+void gpu_case_refresh(const session *s, const struct gemm_case *c, const gpu_case *on_gpu,
+                      const void *host)
+{
+    if (host != NULL) {
+        const int block = block_of(c, host);
+        session_check(s,
+                      s->to_device(on_gpu->memory[block], c->memory[block], c->memory_bytes[block]),
+                      "cuMemcpyHtoD");
+    }
 }
 
 static void *moved(const struct gemm_case *c, const gpu_case *on_gpu, const void *host)

@@ -22,6 +22,10 @@ void gpu_case_upload(session *s, const struct gemm_case *c, gpu_case *on_gpu);
 /* The address on the GPU of one in the case's memory; 0 stays 0. */
 cuda_pointer gpu_case_address(const struct gemm_case *c, const gpu_case *on_gpu, const void *host);
 
+/* Uploads the block of the case's memory in which `host` lies again; NULL: nothing. */
+void gpu_case_refresh(const session *s, const struct gemm_case *c, const gpu_case *on_gpu,
+                      const void *host);
+
 /* D and what surrounds it as before the first run. */
 void gpu_case_restore_d(const session *s, const struct gemm_case *c, const gpu_case *on_gpu);
 

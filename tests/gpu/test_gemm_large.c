@@ -36,48 +36,124 @@ static halfbyte_plan *plan_make(const halfbyte_problem *problem, halfbyte_device
     return plan;
 }
 
-/* Large problems by every kernel that serves any m. */
-void gpu_test_gemm_billion(session *s)
+/* Frees what is large. */
+static void data_free(const session *s, const gemm_device_data *data, cuda_pointer expected)
+{
+    session_free(s, expected);
+    session_free(s, (cuda_pointer)(uintptr_t)data->operands.d.data);
+    session_free(s, (cuda_pointer)(uintptr_t)data->operands.a.data);
+    session_free(s, (cuda_pointer)(uintptr_t)data->operands.b.data);
+}
+
+/* One large problem by every kernel that serves it. */
+static void large_run(session *s, const oracle_kernels *kernels, halfbyte_device *on_gpu,
+                      const gemm_shape *shape, int kind, const char *name)
+{
+    gemm_device_data data;
+    char figure[96];
+    session_doing(name);
+    gemm_data_make(s, kernels, shape, s->seed, kind, &data);
+    const cuda_pointer expected = gemm_oracle(s, kernels, &data);
+    for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
+        if (!gemm_serves(kernel, &data.problem)) {
+            continue;
+        }
+        gemm_choose(kernel);
+        halfbyte_plan *plan = plan_make(&data.problem, on_gpu);
+        gemm_poison(s, &data);
+        const double ms = timed_run(s, plan, &data.operands);
+        gemm_compare(s, kernels, kernel_table[kernel].name, &data, expected);
+        snprintf(figure, sizeof figure, "ms_kernel%d_%s", kernel, name);
+        session_figure(s, figure, ms);
+        halfbyte_plan_destroy(plan);
+    }
+    data_free(s, &data, expected);
+}
+
+/* More than 10^9 outputs, then as many with ragged n and k. */
+static void billions_run(session *s, halfbyte_family family)
 {
     const oracle_kernels kernels = oracle_load_kernels(s);
     halfbyte_device *on_gpu = gemm_device(HALFBYTE_EXECUTOR_GPU);
     const int64_t size = s->quick ? 4096 : 32768;
-    for (uint64_t run = 0; run < 2; run++) {
-        const int64_t k = run == 0 ? 256 : 200;
-        char name[32];
-        const gemm_device_data data =
-            gemm_data_make(s, &kernels, size, size - (int64_t)run * 77, k,
-                           run == 0 ? HALFBYTE_SCALE_MN_MAJOR : HALFBYTE_SCALE_K_MAJOR,
-                           s->seed + run, run == 0 ? FILL_NORMAL : FILL_FINITE);
-        const cuda_pointer expected = gemm_oracle(s, &kernels, &data);
-        for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-            gemm_choose(kernel);
-            halfbyte_plan *plan = plan_make(&data.problem, on_gpu);
-            gemm_poison(s, &data);
-            const double ms = timed_run(s, plan, &data.operands);
-            gemm_compare(s, &kernels, kernel_table[kernel].name, &data, expected);
-            snprintf(name, sizeof name, "ms_kernel%d_k%d", kernel, (int)k);
-            session_figure(s, name, ms);
-            halfbyte_plan_destroy(plan);
+    const bool int4 = family == HALFBYTE_FAMILY_W4A8; /* n % 8, k % 32 */
+    const gemm_shape even = {.family = family, .m = size, .n = size, .k = 256};
+    const gemm_shape ragged = {.family = family,
+                               .m = size - 1,
+                               .n = size - (int4 ? 72 : 77),
+                               .k = int4 ? 224 : 200,
+                               .layout = HALFBYTE_SCALE_K_MAJOR};
+    large_run(s, &kernels, on_gpu, &even, FILL_NORMAL, "even");
+    large_run(s, &kernels, on_gpu, &ragged, FILL_FINITE, "ragged");
+    halfbyte_device_close(on_gpu);
+}
+
+void gpu_test_gemm_billion(session *s)
+{
+    billions_run(s, HALFBYTE_FAMILY_FP8);
+}
+
+/* Each operand and D in turn beyond 2^31 elements, in one matrix, in ranges and in planes. */
+static const struct {
+    const char *name;
+    gemm_shape shape;
+} far_shapes[] = {
+    {"d_dense", {.m = 66000, .n = 33000, .k = 96, .d_type = HALFBYTE_TYPE_F32}},
+    {"d_ranges",
+     {.m = 66000,
+      .n = 33000,
+      .k = 64,
+      .d_type = HALFBYTE_TYPE_F32,
+      .grouping = HALFBYTE_GROUPING_RANGES,
+      .groups = 9}},
+    {"d_masked",
+     {.m = 16384, .n = 8192, .k = 64, .grouping = HALFBYTE_GROUPING_MASKED, .groups = 17}},
+    {"a_dense", {.m = 1100000, .n = 64, .k = 2048}},
+    {"a_masked",
+     {.m = 7168, .n = 64, .k = 7680, .grouping = HALFBYTE_GROUPING_MASKED, .groups = 40}},
+    {"b_dense", {.m = 60, .n = 300000, .k = 7520, .layout = HALFBYTE_SCALE_K_MAJOR}},
+    {"b_ranges",
+     {.m = 300, .n = 7168, .k = 7680, .grouping = HALFBYTE_GROUPING_RANGES, .groups = 40}},
+    {"b_masked",
+     {.m = 7, .n = 7168, .k = 7680, .grouping = HALFBYTE_GROUPING_MASKED, .groups = 40}},
+};
+
+static void far_run(session *s, halfbyte_family family)
+{
+    const oracle_kernels kernels = oracle_load_kernels(s);
+    halfbyte_device *on_gpu = gemm_device(HALFBYTE_EXECUTOR_GPU);
+    for (size_t i = 0; i < sizeof far_shapes / sizeof far_shapes[0]; i++) {
+        gemm_shape shape = far_shapes[i].shape;
+        shape.family = family;
+        if (s->quick) { /* as a check of the test: nothing is far then */
+            shape.m = (shape.m + 63) / 64;
+            shape.n = (shape.n + 511) / 512 * 8;
         }
-        session_free(s, expected);
-        session_free(s, (cuda_pointer)(uintptr_t)data.operands.d.data);
+        large_run(s, &kernels, on_gpu, &shape, FILL_NORMAL, far_shapes[i].name);
     }
     halfbyte_device_close(on_gpu);
 }
 
+void gpu_test_gemm_far(session *s)
+{
+    far_run(s, HALFBYTE_FAMILY_FP8);
+}
+
 /* One problem again and again by each kernel. */
-void gpu_test_gemm_repeat(session *s)
+static void repeats_run(session *s, halfbyte_family family)
 {
     const oracle_kernels kernels = oracle_load_kernels(s);
     halfbyte_device *on_gpu = gemm_device(HALFBYTE_EXECUTOR_GPU);
+    const gemm_shape shape = {.family = family, .m = 777, .n = 2112, .k = 3584};
     const int repeats = s->quick ? 50 : 1000;
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
         char name[32];
         double ms = 0;
-        const gemm_device_data data =
-            gemm_data_make(s, &kernels, 777, 2113, 3584, HALFBYTE_SCALE_MN_MAJOR,
-                           s->seed + (uint64_t)kernel, FILL_NORMAL);
+        gemm_device_data data;
+        gemm_data_make(s, &kernels, &shape, s->seed + (uint64_t)kernel, FILL_NORMAL, &data);
+        if (!gemm_serves(kernel, &data.problem)) {
+            continue;
+        }
         gemm_choose(kernel);
         halfbyte_plan *plan = plan_make(&data.problem, on_gpu);
         const cuda_pointer expected = gemm_oracle(s, &kernels, &data);
@@ -95,15 +171,28 @@ void gpu_test_gemm_repeat(session *s)
     halfbyte_device_close(on_gpu);
 }
 
-void gpu_test_gemm_num_sms(session *s)
+void gpu_test_gemm_repeat(session *s)
+{
+    repeats_run(s, HALFBYTE_FAMILY_FP8);
+}
+
+static void num_sms_run(session *s, halfbyte_family family)
 {
     static const int32_t caps[] = {0, 1, 2, 7, 33, 64, 131, 132, 133, 1000};
     const oracle_kernels kernels = oracle_load_kernels(s);
     halfbyte_device *on_gpu = gemm_device(HALFBYTE_EXECUTOR_GPU);
+    const gemm_shape shape = {.family = family,
+                              .m = 1500,
+                              .n = family == HALFBYTE_FAMILY_FP8 ? 1801 : 1800,
+                              .k = 992,
+                              .layout = HALFBYTE_SCALE_K_MAJOR};
+    gemm_device_data data;
+    gemm_data_make(s, &kernels, &shape, s->seed + 5, FILL_NORMAL, &data);
+    const cuda_pointer expected = gemm_oracle(s, &kernels, &data);
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-        gemm_device_data data = gemm_data_make(s, &kernels, 1500, 1801, 1000,
-                                               HALFBYTE_SCALE_K_MAJOR, s->seed + 5, FILL_NORMAL);
-        const cuda_pointer expected = gemm_oracle(s, &kernels, &data);
+        if (!gemm_serves(kernel, &data.problem)) {
+            continue;
+        }
         gemm_choose(kernel);
         for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
             data.problem.num_sms = caps[i];
@@ -116,14 +205,20 @@ void gpu_test_gemm_num_sms(session *s)
     halfbyte_device_close(on_gpu);
 }
 
+void gpu_test_gemm_num_sms(session *s)
+{
+    num_sms_run(s, HALFBYTE_FAMILY_FP8);
+}
+
 /* One run recorded into a graph, which is then replayed. */
 void gpu_test_gemm_graph(session *s)
 {
     enum { CAPTURE_RELAXED = 2 };
     const oracle_kernels kernels = oracle_load_kernels(s);
     halfbyte_device *on_gpu = gemm_device(HALFBYTE_EXECUTOR_GPU);
-    const gemm_device_data data = gemm_data_make(s, &kernels, 300, 500, 700,
-                                                 HALFBYTE_SCALE_MN_MAJOR, s->seed + 9, FILL_NORMAL);
+    const gemm_shape shape = {.m = 300, .n = 500, .k = 700};
+    gemm_device_data data;
+    gemm_data_make(s, &kernels, &shape, s->seed + 9, FILL_NORMAL, &data);
     halfbyte_plan *plan = plan_make(&data.problem, on_gpu);
     const cuda_pointer expected = gemm_oracle(s, &kernels, &data);
     cuda_stream stream = NULL;

@@ -33,6 +33,12 @@
     X(gemm_repeat)                                                                                 \
     X(gemm_graph)                                                                                  \
     X(gemm_billion)                                                                                \
+    X(gemm_far)                                                                                    \
+    X(gemm_repeat_groups)                                                                          \
+    X(gemm_company)                                                                                \
+    X(gemm_graph_sizes)                                                                            \
+    X(gemm_calls)                                                                                  \
+    X(gemm_host_cost)                                                                              \
     X(quantize)                                                                                    \
     X(quantize_graph)                                                                              \
     X(quantize_rate)                                                                               \
