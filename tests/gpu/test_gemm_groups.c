@@ -90,6 +90,20 @@ static void sizes_redraw(session *s, struct random *r, struct gemm_case *c, cons
     gpu_case_refresh(s, c, on_gpu, g->labels);
 }
 
+/* What the GPU's plan says of the sizes on the GPU is what the model's says of those here. */
+static void sizes_check(session *s, const struct gemm_case *c, const gpu_case *on_gpu,
+                        halfbyte_plan *const plan[2])
+{
+    char said[512];
+    const halfbyte_status expected = halfbyte_check_groups(plan[1], &c->operands, NULL);
+    snprintf(said, sizeof said, "%s",
+             expected == HALFBYTE_SUCCESS ? "as it was" : halfbyte_last_error());
+    const halfbyte_status status = halfbyte_check_groups(plan[0], &on_gpu->operands, NULL);
+    session_expect(s, said, status == expected);
+    session_expect(s, said,
+                   expected == HALFBYTE_SUCCESS || strcmp(said, halfbyte_last_error()) == 0);
+}
+
 /* ---- graph ----------------------------------------------------------------------------------- */
 
 static gpu_graph_exec captured(session *s, const halfbyte_plan *plan, const gpu_case *on_gpu,
@@ -120,20 +134,23 @@ static void graph_run(session *s, struct random *r, const struct case_kind *kind
                                          .groups = random_between(r, 2, 40)};
     struct gemm_case c;
     gpu_case on_gpu;
-    halfbyte_plan *plan = NULL;
+    halfbyte_plan *plan[2] = {NULL, NULL};
     char text[GPU_CASE_TEXT];
     case_make(&c, r, kind, &options);
     gpu_case_text(&c, "replayed", text);
     session_doing(text);
     session_reset(s);
     gpu_case_upload(s, &c, &on_gpu);
-    if (halfbyte_plan_create(&plan, &c.problem, device[0]) != HALFBYTE_SUCCESS) {
-        session_die("%s", halfbyte_last_error());
+    for (int side = 0; side < 2; side++) {
+        if (halfbyte_plan_create(&plan[side], &c.problem, device[side]) != HALFBYTE_SUCCESS) {
+            session_die("%s", halfbyte_last_error());
+        }
     }
-    const gpu_graph_exec exec = captured(s, plan, &on_gpu, stream);
+    const gpu_graph_exec exec = captured(s, plan[0], &on_gpu, stream);
     for (int replay = 0; replay < 6; replay++) {
         const int64_t before = s->different;
         sizes_redraw(s, r, &c, &on_gpu);
+        sizes_check(s, &c, &on_gpu, plan);
         gpu_case_restore_d(s, &c, &on_gpu);
         session_wait(s); /* a non-blocking stream does not wait for the copies */
         session_check(s, s->graph_launch(exec, stream), "cuGraphLaunch");
@@ -146,7 +163,8 @@ static void graph_run(session *s, struct random *r, const struct case_kind *kind
         }
     }
     session_check(s, s->graph_exec_destroy(exec), "cuGraphExecDestroy");
-    halfbyte_plan_destroy(plan);
+    halfbyte_plan_destroy(plan[1]);
+    halfbyte_plan_destroy(plan[0]);
     case_free(&c);
 }
 
