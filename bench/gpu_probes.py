@@ -139,8 +139,8 @@ class Probes:
         return None
 
     def read_us(self, weights, weight_bytes, activations, activation_bytes, repeats=None):
-        """Median time of a kernel that only reads these bytes, by the grid and the cache policy that
-        read fastest."""
+        """Median time of a kernel that only reads these bytes, by the fastest grid and cache policy
+        that were found."""
         if self.read_kernel is None:
             return None
         def reading(blocks, policy):

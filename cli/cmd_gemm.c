@@ -29,7 +29,8 @@ enum {
     KEY_REFERENCE,
     KEY_REFERENCE_TENSOR,
     KEY_RAW_BITS,
-    KEY_REPEAT
+    KEY_REPEAT,
+    KEY_CHECK
 };
 
 static const struct argp_option gemm_argp_options[] = {
@@ -64,6 +65,8 @@ static const struct argp_option gemm_argp_options[] = {
     {"output", 'o', "FILE", 0, "Write the result as .npy; bf16 is widened to f32", 0},
     {"raw-bits", KEY_RAW_BITS, NULL, 0, "Write bf16 as its bits, in type u2", 0},
     {"repeat", KEY_REPEAT, "N", 0, "Run N times and print the shortest time", 0},
+    {"check", KEY_CHECK, NULL, 0,
+     "With --executor gpu: multiply on the CPU model too and compare every bit", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -132,6 +135,8 @@ static void parse_end(const gemm_options *options, struct argp_state *state)
                           "--weights");
     else if (options->activations != NULL && options->rows > 0)
         argp_error(state, "--rows is for random activations; those of a file have theirs");
+    else if (options->check && options->device.executor != HALFBYTE_EXECUTOR_GPU)
+        argp_error(state, "--check compares --executor gpu with the CPU model");
 }
 
 /* Options that take a name or flag; false if the key is none of them. */
@@ -144,6 +149,7 @@ static bool parse_texts(gemm_options *options, int key, char *text)
     case KEY_GROUP_SIZES: options->group_sizes = text; return true;
     case 'o': options->output = text; return true;
     case KEY_RAW_BITS: options->raw_bits = true; return true;
+    case KEY_CHECK: options->check = true; return true;
     case KEY_TENSOR: options->tensor = text; break;
     case KEY_BIAS: options->bias = text; break;
     case KEY_REFERENCE: options->reference = text; break;
@@ -247,7 +253,7 @@ static int set_activations(gemm_work *work)
     if (work->values != NULL) {
         int code = check_rows(work);
         return code == CLI_OK
-                   ? instance_set_activations(made, work->device, work->values, work->static_scale)
+                   ? instance_set_activations(made, work->host, work->values, work->static_scale)
                    : code;
     }
     uint64_t count = (uint64_t)made->owned_rows * (uint64_t)made->k;
@@ -258,7 +264,7 @@ static int set_activations(gemm_work *work)
         return cli_fail_memory(count * sizeof(float));
     for (uint64_t i = 0; i < count; ++i)
         work->values[i] = random_normal(random_bits((uint64_t)work->options.seed, RANDOM_A, i));
-    return instance_set_activations(made, work->device, work->values, work->static_scale);
+    return instance_set_activations(made, work->host, work->values, work->static_scale);
 }
 
 static int refuse_output(const char *output)
@@ -322,41 +328,25 @@ static int prepare(gemm_work *work)
         code = instance_randomize_weights(&work->made, (uint64_t)options->seed, FLAVOUR_PLAIN);
     if (code == CLI_OK)
         code = set_activations(work);
-    return code == CLI_OK ? instance_pack(&work->made, work->device) : code;
-}
-
-static int multiply(gemm_work *work)
-{
-    instance *made = &work->made;
-    uint64_t bytes = instance_result_bytes(made);
-    work->seconds = DBL_MAX;
-    for (int64_t i = 0; i < work->options.repeat; ++i) {
-        double seconds = 0;
-        int code = instance_run(made, work->device, work->description, &seconds);
-        if (code != CLI_OK)
-            return code;
-        work->seconds = seconds < work->seconds ? seconds : work->seconds;
-    }
-    work->result = cli_alloc(bytes, 1);
-    if (work->result == NULL)
-        return cli_fail_memory(bytes);
-    instance_gather(made, work->result);
-    work->checksum = gemm_checksum(work->result, bytes);
-    return CLI_OK;
+    return code == CLI_OK ? instance_pack(&work->made, work->host) : code;
 }
 
 static int gemm(gemm_work *work)
 {
-    int code = cli_open_device(&work->device, &work->options.device);
+    int code = gemm_open(work);
     if (code == CLI_OK)
         code = prepare(work);
     if (code == CLI_OK)
-        code = multiply(work);
+        code = gemm_multiply(work);
     if (code == CLI_OK && work->options.reference != NULL)
         code = gemm_compare(work);
     if (code == CLI_OK && work->options.output != NULL)
         code = gemm_write_output(work);
-    return code == CLI_OK ? gemm_report(work) : code;
+    if (code == CLI_OK)
+        code = gemm_report(work);
+    if (code == CLI_OK && work->different > 0)
+        code = CLI_CHECK_FAILED;
+    return code;
 }
 
 int command_gemm(int argc, char **argv)
@@ -375,7 +365,7 @@ int command_gemm(int argc, char **argv)
         code = gemm(work);
     instance_free(&work->made);
     safetensors_model_close(work->model);
-    halfbyte_device_close(work->device);
+    gemm_close(work);
     free(work->sizes);
     free(work->values);
     free(work->result);

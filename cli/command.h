@@ -12,7 +12,8 @@
     XX(quantize, "quantise the linear layers of a safetensors model")                              \
     XX(gemm, "multiply, and print errors and a checksum of the output bits")                       \
     XX(check, "prove that the arithmetic is exact on this machine")                                \
-    XX(race, "run the GPU kernels on the CPU, under every schedule")
+    XX(race, "run the GPU kernels on the CPU, under every schedule")                               \
+    XX(bench, "time products beside what the machine gives")
 
 #define XX(name, summary) int command_##name(int argc, char **argv);
 CLI_COMMAND_MAP(XX)

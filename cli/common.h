@@ -110,6 +110,9 @@ double cli_seconds(void);
 /* Options of every subcommand (--json, -q, -v, --color); goes into .children with no input. */
 extern const struct argp cli_common_argp;
 
+/* The same without --json, for subcommands whose --json takes a file. */
+extern const struct argp cli_output_argp;
+
 /* Parses with argp; sets cli.command to `name`. Wrong options end the program with CLI_USAGE,
  * --help ends it with CLI_OK. Returns CLI_OK, or CLI_ENVIRONMENT if memory was short. */
 int cli_parse(const struct argp *argp, const char *name, int argc, char **argv, void *input);

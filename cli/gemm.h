@@ -9,6 +9,7 @@
 
 #include "checkpoint.h"
 #include "error_stats.h"
+#include "gpu_driver.h"
 #include "instance.h"
 
 typedef struct gemm_options {
@@ -26,6 +27,7 @@ typedef struct gemm_options {
     int64_t k_splits;
     int64_t repeat;
     bool raw_bits, packed;
+    bool check; /* against the CPU model */
     bool a_scale_given, a_static;
     bool alpha_given, shape_given; /* shape: an option that --problem says already */
     halfbyte_scale_mode a_scale;
@@ -38,7 +40,9 @@ typedef struct gemm_options {
 
 typedef struct gemm_work {
     gemm_options options;
-    halfbyte_device *device;
+    halfbyte_device *device;  /* that multiplies */
+    halfbyte_device *host;    /* the CPU model, which quantises, packs and checks; may be device */
+    gpu_driver *gpu;          /* NULL: device is the CPU model */
     safetensors_model *model; /* of --weights */
     layer first;              /* layer of group 0 */
     int64_t groups;
@@ -52,6 +56,7 @@ typedef struct gemm_work {
     double seconds; /* best of the repeats */
     void *result;   /* [rows, n] in d_type: the owned rows */
     uint64_t checksum;
+    uint64_t different; /* --check: outputs that are not the model's */
     bool has_errors;
     error_stats errors;
 } gemm_work;
@@ -77,6 +82,13 @@ int gemm_find_tensor(const safetensors_model *model, const char *path, const cha
 
 /* Compares the result with the product of the original weights and activations in fp64. */
 int gemm_compare(gemm_work *work);
+
+/* Opens the devices. */
+int gemm_open(gemm_work *work);
+void gemm_close(gemm_work *work);
+
+/* Runs on the device and gathers the result; --check: the same on the CPU model. */
+int gemm_multiply(gemm_work *work);
 
 /* FNV-1a, 64 bits. */
 uint64_t gemm_checksum(const void *data, uint64_t bytes);

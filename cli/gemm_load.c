@@ -212,12 +212,12 @@ static int load_packed(const gemm_work *work, const layer *from, uint8_t *to)
     if (code == CLI_OK)
         code = read_rows(work, from->weight, words, 1, 1);
     if (code == CLI_OK) {
-        status = halfbyte_pack_weights(work->device, &desc, words, packed, bytes, &header, NULL);
+        status = halfbyte_pack_weights(work->host, &desc, words, packed, bytes, &header, NULL);
         desc.layout = HALFBYTE_INT4_INT8_LOW_FIRST;
         desc.ld = work->made.operands.b.ld;
         desc.group_stride = desc.ld * from->n;
         if (status == HALFBYTE_SUCCESS)
-            status = halfbyte_unpack_weights(work->device, &header, packed, bytes, &desc, to, NULL);
+            status = halfbyte_unpack_weights(work->host, &header, packed, bytes, &desc, to, NULL);
         if (status != HALFBYTE_SUCCESS)
             code = cli_fail_status(status, from->weight->name);
     }

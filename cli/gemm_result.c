@@ -213,6 +213,8 @@ static int report_json(const gemm_work *work, const char *problem, const char *c
         json_object_set_new(line, "input_scale", json_real((double)work->static_scale));
     if (options->output != NULL)
         json_object_set_new(line, "output", cli_json_text(options->output));
+    if (options->check)
+        json_object_set_new(line, "different", json_integer((json_int_t)work->different));
     if (work->has_errors)
         error_stats_json(&work->errors, line);
     return cli_emit(line);
@@ -260,6 +262,10 @@ int gemm_report(const gemm_work *work)
     if (work->options.output != NULL)
         printf("output       %s, %s [%lld, %lld]\n", work->options.output,
                types[output_dtype(work)], (long long)made->owned_rows, (long long)made->n);
+    if (work->options.check)
+        printf("check        %llu compared with the CPU model, %llu mismatches\n",
+               (unsigned long long)(made->owned_rows * made->n),
+               (unsigned long long)work->different);
     printf("checksum     %s of the %s bits\n", checksum, halfbyte_type_name(made->problem.d_type));
     return CLI_OK;
 }

@@ -154,26 +154,67 @@ static int create_groups(instance *made, const int64_t *sizes, int64_t gap)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-static int create_tensors(instance *made)
+/* Bytes of the tensors; UINT64_MAX where no machine has so many. */
+typedef struct tensor_sizes {
+    uint64_t a, b, a_scale, b_scale, channel_scale, bias, c, d;
+} tensor_sizes;
+
+static tensor_sizes sizes_of(const instance *made)
 {
     const halfbyte_problem *problem = &made->problem;
     bool int4 = problem->family == HALFBYTE_FAMILY_W4A8;
+    bool masked = problem->grouping == HALFBYTE_GROUPING_MASKED;
     int64_t ld = round_up(made->k, 32);
     int64_t b_row = int4 ? ld / 2 : ld;
-    int64_t a_groups = problem->grouping == HALFBYTE_GROUPING_MASKED ? made->groups : 1;
-    uint64_t a_scales = product(a_groups, made->a_extent.mn, made->a_extent.kb);
-    uint64_t b_scales = product(made->groups, made->b_extent.mn, made->b_extent.kb);
-    uint64_t outputs = product(made->a_rows, made->n, 1);
-    uint64_t channels = product(made->groups, made->n, 1);
-    made->a = cli_alloc(product(made->a_rows, ld, 1), 1);
-    made->b = cli_alloc(product(made->groups, made->n, b_row), 1);
-    made->a_scale = cli_alloc(a_scales, sizeof(float));
-    made->b_scale = cli_alloc(b_scales, type_bytes(problem->b_scale.type));
-    made->channel_scale = cli_alloc(channels, sizeof(float));
-    made->bias = cli_alloc(channels, type_bytes(problem->bias_type));
-    made->c =
-        cli_alloc(problem->c_type != HALFBYTE_TYPE_NONE ? outputs : 0, type_bytes(problem->c_type));
-    made->d = cli_alloc(outputs, type_bytes(problem->d_type));
+    int64_t a_planes = (masked ? made->groups : 1) * (int64_t)sizeof(float);
+    int64_t b_planes = made->groups * (int64_t)type_bytes(problem->b_scale.type);
+    int64_t c_element = (int64_t)type_bytes(problem->c_type);
+    tensor_sizes sizes = {
+        .a = product(made->a_rows, ld, 1),
+        .b = product(made->groups, made->n, b_row),
+        .a_scale = product(a_planes, made->a_extent.mn, made->a_extent.kb),
+        .b_scale = product(b_planes, made->b_extent.mn, made->b_extent.kb),
+        .channel_scale = product(made->groups, made->n, sizeof(float)),
+        .bias = product(made->groups, made->n, (int64_t)type_bytes(problem->bias_type)),
+        .c = problem->c_type != HALFBYTE_TYPE_NONE ? product(made->a_rows, made->n, c_element) : 0,
+        .d = product(made->a_rows, made->n, (int64_t)type_bytes(problem->d_type)),
+    };
+    return sizes;
+}
+
+void instance_tensors(const instance *made, host_tensor list[INSTANCE_TENSORS])
+{
+    const tensor_sizes sizes = sizes_of(made);
+    const uint64_t groups = (uint64_t)made->groups * sizeof(int64_t);
+    const host_tensor all[INSTANCE_TENSORS] = {
+        {made->a, sizes.a},
+        {made->b, sizes.b},
+        {made->b_packed, made->packed_bytes},
+        {made->a_scale, sizes.a_scale},
+        {made->b_scale, sizes.b_scale},
+        {made->channel_scale, sizes.channel_scale},
+        {made->bias, sizes.bias},
+        {made->c, sizes.c},
+        {made->d, sizes.d},
+        {made->starts, groups},
+        {made->ends, groups},
+        {made->counts, groups},
+        {made->labels, (uint64_t)made->m * sizeof *made->labels},
+    };
+    memcpy(list, all, sizeof all);
+}
+
+static int create_tensors(instance *made)
+{
+    const tensor_sizes sizes = sizes_of(made);
+    made->a = cli_alloc(sizes.a, 1);
+    made->b = cli_alloc(sizes.b, 1);
+    made->a_scale = cli_alloc(sizes.a_scale, 1);
+    made->b_scale = cli_alloc(sizes.b_scale, 1);
+    made->channel_scale = cli_alloc(sizes.channel_scale, 1);
+    made->bias = cli_alloc(sizes.bias, 1);
+    made->c = cli_alloc(sizes.c, 1);
+    made->d = cli_alloc(sizes.d, 1);
     if (made->a == NULL || made->b == NULL || made->a_scale == NULL || made->b_scale == NULL ||
         made->channel_scale == NULL || made->bias == NULL || made->c == NULL || made->d == NULL)
         return cli_fail(CLI_ENVIRONMENT, "out of memory for tensors of %lld x %lld x %lld",
@@ -292,6 +333,7 @@ int instance_pack(instance *made, halfbyte_device *device)
         halfbyte_pack_weights(device, &desc, made->b, made->b_packed, bytes, &made->header, NULL);
     if (status != HALFBYTE_SUCCESS)
         return cli_fail_status(status, "cannot pack the weights");
+    made->packed_bytes = bytes;
     made->operands.b.data = made->b_packed;
     made->operands.b_header = &made->header;
     return CLI_OK;

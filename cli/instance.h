@@ -33,6 +33,7 @@ typedef struct instance {
     uint8_t *b; /* ROW_MAJOR, whatever the problem's layout */
     void *b_scale;
     void *b_packed;
+    uint64_t packed_bytes;
     float *channel_scale;
     void *bias, *c, *d;
     void *starts, *ends, *counts;
@@ -41,9 +42,10 @@ typedef struct instance {
 } instance;
 
 typedef enum flavour {
-    FLAVOUR_PLAIN,  /* finite, well scaled: what the fp64 bound is for */
-    FLAVOUR_WIDE,   /* every finite code, scales of many sizes and both signs, zeros */
-    FLAVOUR_SPECIAL /* NaN codes; infinite and NaN scales */
+    FLAVOUR_PLAIN,   /* finite, well scaled: what the fp64 bound is for */
+    FLAVOUR_WIDE,    /* every finite code, scales of many sizes and both signs, zeros */
+    FLAVOUR_SPECIAL, /* NaN codes; infinite and NaN scales */
+    FLAVOUR_QUICK /* as PLAIN, but large tensors repeat themselves and no int4 is -8: for times */
 } flavour;
 
 /*
@@ -74,6 +76,17 @@ int instance_pack(instance *made, halfbyte_device *device);
 /* Position of scale (mn, kb) in a tensor of one group. */
 int64_t scale_position(const halfbyte_scale_spec *spec, const scale_extent *extent, int64_t mn,
                        int64_t kb);
+
+/* A tensor on the host: its address, and its bytes. */
+typedef struct host_tensor {
+    const void *data;
+    uint64_t bytes;
+} host_tensor;
+
+enum { INSTANCE_TENSORS = 13 };
+
+/* All tensors of the instance, those that its operands do not name among them. */
+void instance_tensors(const instance *made, host_tensor list[INSTANCE_TENSORS]);
 
 /* Plans, fills D with 0xff bytes, runs. `description` (HALFBYTE_TEXT_BYTES) and `seconds` of the
  * run itself may be NULL. */

@@ -8,8 +8,8 @@
 #include "instance.h"
 #include "random.h"
 
-/* Values converted at a time. */
-enum { CHUNK = 1024 };
+/* Values converted at a time; bytes after which QUICK tensors repeat themselves, about. */
+enum { CHUNK = 1024, QUICK_BYTES = 1 << 22 };
 
 /* ---- random ---------------------------------------------------------------------------------- */
 
@@ -50,11 +50,17 @@ static int fill_codes(uint8_t *data, int64_t rows, int64_t k, int64_t ld, uint64
                       random_stream stream, flavour kind)
 {
     int code = CLI_OK;
+    /* An odd number of rows, so that no tile begins with the one before. */
+    const int64_t distinct = kind == FLAVOUR_QUICK && ld > 0 ? QUICK_BYTES / ld | 1 : rows;
     for (int64_t row = 0; code == CLI_OK && row < rows; ++row) {
         uint8_t *at = data + row * ld;
         uint64_t first = (uint64_t)(row * k);
+        if (row >= distinct) {
+            memcpy(at, at - distinct * ld, (size_t)ld);
+            continue;
+        }
         memset(at + k, 0x7f, (size_t)(ld - k));
-        if (kind == FLAVOUR_PLAIN) {
+        if (kind == FLAVOUR_PLAIN || kind == FLAVOUR_QUICK) {
             code = fill_codes_plain(at, k, seed, stream, first);
             continue;
         }
@@ -64,17 +70,32 @@ static int fill_codes(uint8_t *data, int64_t rows, int64_t k, int64_t ld, uint64
     return code;
 }
 
-/* int4 [rows, k], two a byte; any byte is two valid weights. */
-static void fill_nibbles(uint8_t *data, int64_t rows, int64_t ld, uint64_t seed)
+/* 0 in place of each nibble that is 8, which stands for -8. */
+static uint8_t without_minus8(uint8_t two)
 {
-    for (int64_t i = 0; i < rows * (ld / 2); ++i)
+    two = (two & 0x0f) == 0x08 ? two & 0xf0 : two;
+    return (two & 0xf0) == 0x80 ? two & 0x0f : two;
+}
+
+/* int4 [rows, k], two a byte; any byte is two valid weights. */
+static void fill_nibbles(uint8_t *data, int64_t rows, int64_t ld, uint64_t seed, flavour kind)
+{
+    const int64_t bytes = rows * (ld / 2);
+    const int64_t distinct = kind == FLAVOUR_QUICK ? QUICK_BYTES + 1 : bytes;
+    for (int64_t i = 0; i < bytes && i < distinct; ++i) {
         data[i] = (uint8_t)random_bits(seed, RANDOM_B, (uint64_t)i);
+        if (kind == FLAVOUR_QUICK)
+            data[i] = without_minus8(data[i]);
+    }
+    for (int64_t i = distinct; i < bytes; i += distinct)
+        memcpy(data + i, data + i - distinct,
+               (size_t)(bytes - i < distinct ? bytes - i : distinct));
 }
 
 static float random_scale(uint64_t bits, flavour kind, float typical)
 {
     float value = typical * (1 + (float)(bits & 0xffff) / 65536.0f);
-    if (kind == FLAVOUR_PLAIN)
+    if (kind == FLAVOUR_PLAIN || kind == FLAVOUR_QUICK)
         return value;
     uint32_t choice = (uint32_t)(bits >> 16 & 0xffff);
     if (kind == FLAVOUR_SPECIAL && choice % 64 == 1)
@@ -113,7 +134,7 @@ int instance_randomize_weights(instance *made, uint64_t seed, flavour kind)
         problem->c_type != HALFBYTE_TYPE_NONE ? (uint64_t)(made->a_rows * made->n) : 0;
     int code = CLI_OK;
     if (problem->family == HALFBYTE_FAMILY_W4A8)
-        fill_nibbles(made->b, rows, ld, seed);
+        fill_nibbles(made->b, rows, ld, seed, kind);
     else
         code = fill_codes(made->b, rows, made->k, ld, seed, RANDOM_B, kind);
     if (code == CLI_OK)

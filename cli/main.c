@@ -63,8 +63,8 @@ static void print_exit_codes(void)
 {
     printf("%sExit codes%s\n"
            "  0  success\n"
-           "  1  a check failed: mismatches (check), faults in the file (inspect), findings "
-           "(race)\n"
+           "  1  a check failed: mismatches (check, gemm, bench), faults in the file (inspect),\n"
+           "     findings (race)\n"
            "  2  usage: unknown option, tensor or name; arguments that do not fit together\n"
            "  3  no device of this machine or build serves the problem\n"
            "  4  environment: files, disk, memory, CUDA\n"

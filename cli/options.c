@@ -19,6 +19,15 @@ static const struct argp_option common_options[] = {
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
+/* Where --json means something else. */
+static const struct argp_option output_options[] = {
+    {NULL, 0, NULL, 0, "Output:", 90},
+    {"quiet", 'q', NULL, 0, "Errors and results only", 0},
+    {"verbose", 'v', NULL, 0, "More detail", 0},
+    {"color", KEY_COLOR, "WHEN", 0, "auto (default), always or never", 0},
+    {NULL, 0, NULL, 0, NULL, 0},
+};
+
 static bool parse_color(const char *text)
 {
     if (strcmp(text, "auto") == 0)
@@ -48,6 +57,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
 }
 
 const struct argp cli_common_argp = {.options = common_options, .parser = parse_common};
+const struct argp cli_output_argp = {.options = output_options, .parser = parse_common};
 
 int cli_parse(const struct argp *argp, const char *name, int argc, char **argv, void *input)
 {

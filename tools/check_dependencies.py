@@ -27,8 +27,8 @@ LAYERS = {
     "src/api": {"src/model", "src/format", "src/cuda", "src/kernels", "include"},
     # Runs kernels by the host code of the GPU, beside the public face of the model.
     "src/emulator/harness": {"src/emulator", "src/kernels", "src/api", "src/cuda", "include"},
-    # race drives the emulator.
-    "cli": {"src/io", "src/emulator", "src/emulator/harness", "include"},
+    # race drives the emulator, bench launches the probes.
+    "cli": {"src/io", "src/emulator", "src/emulator/harness", "bench", "include"},
     # bench_cpu measures parts of the model that no public call reaches alone; probes are kernels.
     "bench": {"src/model", "src/io", "src/kernels", "include"},
     "examples": {"src/io", "include"},
@@ -64,7 +64,7 @@ SYSTEM = {
                      "sanitizer/common_interface_defs.h"},
     "src/emulator/harness": {"sys/mman.h", "sys/types.h", "sys/wait.h", "unistd.h"},
     "src/api": {"pthread.h", "sched.h", "unistd.h"},
-    "cli": POSIX | {"argp.h", "jansson.h"},
+    "cli": POSIX | {"argp.h", "dlfcn.h", "jansson.h"},
     "bench": POSIX,
     "examples": POSIX | {"halfbyte/hopper.h", "halfbyte/emulator.h"},
 }

@@ -13,8 +13,8 @@ typedef struct bench_read_params {
     uint64_t weight_bytes;
     const unsigned char *activations;
     uint64_t activation_bytes;
-    uint64_t policy; /* of L2: which of evict_first and evict_normal is faster depends on the size */
-    uint32_t *sink; /* one word, written if all that was read is a certain value */
+    uint64_t policy; /* of L2: the faster of evict_first and evict_normal depends on the size */
+    uint32_t *sink;  /* one word, written if all that was read is a certain value */
 } bench_read_params;
 
 #define BENCH_READ_THREADS 512
