@@ -11,7 +11,8 @@ and goal_us, all taken in one run.
 ratio = best_us * s / time_us, above 1 where halfbyte is faster.  s says how much slower the machine
 was in halfbyte's run than in the peers': the vendor's time now over then where the peers' run has
 one, else a plain read's time now over then where reading bounds the shape (read_us > mma_us), else
-the wgmma rate then over now.
+the wgmma rate then over now.  "plain" is best_us / time_us, without s: where the two are far apart,
+the vendor's library has chosen another kernel than then.
 """
 
 import argparse
@@ -85,11 +86,13 @@ def read_results(paths):
 def print_summary(name, found):
     if not found:
         return
-    ratios = [ratio for ratio, _, _ in found]
+    ratios = [one[0] for one in found]
     worst = min(found, key=lambda item: item[0])
-    goals = [met for _, met, _ in found if met is not None]
+    goals = [one[1] for one in found if one[1] is not None]
     row = worst[2]
-    print(f"{name:24} {len(found):3} rows, geometric mean {geometric_mean(ratios):.3f}, worst "
+    plain = geometric_mean([one[3] for one in found])
+    print(f"{name:24} {len(found):3} rows, geometric mean {geometric_mean(ratios):.3f} "
+          f"(plain {plain:.3f}), worst "
           f"{worst[0]:.3f} ({row['groups']}x{row['m']}x{row['n']}x{row['k']}), below 0.98: "
           f"{sum(r < 0.98 for r in ratios)}, below 1: {sum(r < 1 for r in ratios)}, "
           f"goals met {sum(goals)} of {len(goals)}")
@@ -104,7 +107,7 @@ def main():
     rows = read_results(options.results)
     classes, absent, without = {}, 0, 0
     print(f"{'family':9} {'layout':10} {'groups':>6} {'m':>5} {'n':>6} {'k':>6} {'us':>8} "
-          f"{'peer us':>8} {'s':>6} {'of':6} {'ratio':>6} {'goal us':>8}")
+          f"{'peer us':>8} {'s':>6} {'of':6} {'ratio':>6} {'plain':>6} {'goal us':>8}")
     with open(options.peers, newline="") as file:
         for peer in filter(lambda p: taken(p, options.filter), csv.DictReader(file)):
             row = rows.get(key_of(peer))
@@ -120,10 +123,12 @@ def main():
                 print(f"{head} {row['time_us']:8.1f} {peer['best_us']:>8} {source}")
                 continue
             print(f"{head} {row['time_us']:8.1f} {peer['best_us']:>8} {s:6.3f} {source:6} "
-                  f"{ratio:6.3f} {peer.get('goal_us') or '':>8} "
+                  f"{ratio:6.3f} {float(peer['best_us']) / row['time_us']:6.3f} "
+                  f"{peer.get('goal_us') or '':>8} "
                   f"{'' if met is None else 'met' if met else '-'}"
                   f"{'' if row.get('bits_right', True) else ' BITS DIFFER'}")
-            classes.setdefault((peer["family"], peer["layout"]), []).append((ratio, met, peer))
+            classes.setdefault((peer["family"], peer["layout"]), []).append(
+                (ratio, met, peer, float(peer["best_us"]) / row["time_us"]))
     print()
     for (family, layout), found in classes.items():
         print_summary(f"{family} {layout}", found)
