@@ -131,3 +131,8 @@ void gpu_test_gemm_fp8_kinds(session *s)
 {
     family_test(s, HALFBYTE_FAMILY_FP8, 4);
 }
+
+void gpu_test_gemm_w4a8_kinds(session *s)
+{
+    family_test(s, HALFBYTE_FAMILY_W4A8, 1);
+}

@@ -196,6 +196,11 @@ void gpu_test_gemm_graph_sizes(session *s)
     graphs_test(s, HALFBYTE_FAMILY_FP8, s->quick ? 13 : 3);
 }
 
+void gpu_test_gemm_w4a8_graph_sizes(session *s)
+{
+    graphs_test(s, HALFBYTE_FAMILY_W4A8, s->quick ? 97 : 19);
+}
+
 /* ---- repeats --------------------------------------------------------------------------------- */
 
 /* Again and again by the kernels that plans may choose now; the first D is compared with the
@@ -272,13 +277,21 @@ static void repeats_test(session *s, halfbyte_family family, int kind_index, enu
     halfbyte_device_close(device);
 }
 
-/* A's scale along k, B's in 128x128. */
-enum { FP8_BLOCK = 3 + 5 * 5 };
+/* A's scale along k, B's in 128x128; A's one a row, B's bf16, one in groups of 128, and of 32. */
+enum { FP8_BLOCK = 3 + 5 * 5, W4A8_128 = 2 + 5 * (7 + 11 + 6), W4A8_32 = 2 + 5 * (7 + 11) };
 
 void gpu_test_gemm_repeat_groups(session *s)
 {
     repeats_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_STARTS_ENDS);
     repeats_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_MASKED_COUNTS);
     repeats_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_LABELS);
+    session_figure(s, "repeats", s->quick ? 50 : 1000);
+}
+
+void gpu_test_gemm_w4a8_repeat_groups(session *s)
+{
+    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_128, FORM_STARTS_ENDS);
+    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_128, FORM_MASKED_COUNTS);
+    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_32, FORM_LABELS);
     session_figure(s, "repeats", s->quick ? 50 : 1000);
 }

@@ -86,6 +86,11 @@ void gpu_test_gemm_calls(session *s)
     calls_test(s, HALFBYTE_FAMILY_FP8, s->quick ? 5 : 1);
 }
 
+void gpu_test_gemm_w4a8_calls(session *s)
+{
+    calls_test(s, HALFBYTE_FAMILY_W4A8, s->quick ? 37 : 7);
+}
+
 /* ---- cost ------------------------------------------------------------------------------------ */
 
 enum { CALLS = 10000, CALLS_A_WAIT = 100, MOST_NS = 1000 };
@@ -178,8 +183,9 @@ static void cost_test(session *s, halfbyte_family family, int kind_index, enum g
     halfbyte_device_close(device);
 }
 
-/* Kinds of FP8: A's scale varies along k, B's is 128X128; both are one a row. */
-enum { FP8_BLOCK = 3 + 5 * 5, FP8_OUTER = 2 + 5 * 2 };
+/* Kinds of FP8: A's scale varies along k, B's is 128X128; both are one a row.  Of W4A8: A's is one
+ * a row, B's a group of 128. */
+enum { FP8_BLOCK = 3 + 5 * 5, FP8_OUTER = 2 + 5 * 2, W4A8_GROUP = 2 + 5 * (7 + 11 + 6) };
 
 void gpu_test_gemm_host_cost(session *s)
 {
@@ -187,4 +193,11 @@ void gpu_test_gemm_host_cost(session *s)
     cost_test(s, HALFBYTE_FAMILY_FP8, FP8_OUTER, FORM_DENSE, "outer_dense");
     cost_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_STARTS_ENDS, "block_ranges");
     cost_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_MASKED_COUNTS, "block_masked");
+}
+
+void gpu_test_gemm_w4a8_host_cost(session *s)
+{
+    cost_test(s, HALFBYTE_FAMILY_W4A8, W4A8_GROUP, FORM_DENSE, "dense");
+    cost_test(s, HALFBYTE_FAMILY_W4A8, W4A8_GROUP, FORM_STARTS_ENDS, "ranges");
+    cost_test(s, HALFBYTE_FAMILY_W4A8, W4A8_GROUP, FORM_MASKED_COUNTS, "masked");
 }

@@ -298,3 +298,8 @@ void gpu_test_gemm_company(session *s)
 {
     kinds_test(s, HALFBYTE_FAMILY_FP8, s->quick ? 6 : 1);
 }
+
+void gpu_test_gemm_w4a8_company(session *s)
+{
+    kinds_test(s, HALFBYTE_FAMILY_W4A8, s->quick ? 50 : 4);
+}

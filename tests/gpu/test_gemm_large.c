@@ -93,6 +93,11 @@ void gpu_test_gemm_billion(session *s)
     billions_run(s, HALFBYTE_FAMILY_FP8);
 }
 
+void gpu_test_gemm_w4a8_billion(session *s)
+{
+    billions_run(s, HALFBYTE_FAMILY_W4A8);
+}
+
 /* Each operand and D in turn beyond 2^31 elements, in one matrix, in ranges and in planes. */
 static const struct {
     const char *name;
@@ -139,6 +144,11 @@ void gpu_test_gemm_far(session *s)
     far_run(s, HALFBYTE_FAMILY_FP8);
 }
 
+void gpu_test_gemm_w4a8_far(session *s)
+{
+    far_run(s, HALFBYTE_FAMILY_W4A8);
+}
+
 /* One problem again and again by each kernel. */
 static void repeats_run(session *s, halfbyte_family family)
 {
@@ -176,6 +186,11 @@ void gpu_test_gemm_repeat(session *s)
     repeats_run(s, HALFBYTE_FAMILY_FP8);
 }
 
+void gpu_test_gemm_w4a8_repeat(session *s)
+{
+    repeats_run(s, HALFBYTE_FAMILY_W4A8);
+}
+
 static void num_sms_run(session *s, halfbyte_family family)
 {
     static const int32_t caps[] = {0, 1, 2, 7, 33, 64, 131, 132, 133, 1000};
@@ -208,6 +223,11 @@ static void num_sms_run(session *s, halfbyte_family family)
 void gpu_test_gemm_num_sms(session *s)
 {
     num_sms_run(s, HALFBYTE_FAMILY_FP8);
+}
+
+void gpu_test_gemm_w4a8_num_sms(session *s)
+{
+    num_sms_run(s, HALFBYTE_FAMILY_W4A8);
 }
 
 /* One run recorded into a graph, which is then replayed. */

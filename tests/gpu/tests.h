@@ -42,6 +42,16 @@
     X(quantize)                                                                                    \
     X(quantize_graph)                                                                              \
     X(quantize_rate)                                                                               \
+    X(gemm_w4a8_kinds)                                                                             \
+    X(gemm_w4a8_num_sms)                                                                           \
+    X(gemm_w4a8_repeat)                                                                            \
+    X(gemm_w4a8_repeat_groups)                                                                     \
+    X(gemm_w4a8_company)                                                                           \
+    X(gemm_w4a8_graph_sizes)                                                                       \
+    X(gemm_w4a8_calls)                                                                             \
+    X(gemm_w4a8_host_cost)                                                                         \
+    X(gemm_w4a8_billion)                                                                           \
+    X(gemm_w4a8_far)                                                                               \
     X(races)
 
 typedef struct gpu_test_row {
