@@ -33,6 +33,9 @@ const harness_kernel *harness_find(const char *name);
  * dependent launch, on a grid that writes all that it reads (but constant weights). */
 enum { HARNESS_BEHIND = 1 << 10 };
 
+/* And one that says nothing of the data: some mutant is reported on this problem alone. */
+enum { HARNESS_FOR_MUTANTS = 1 << 12 };
+
 /* What is multiplied, on how many SMs: fewer than tiles give each block several. */
 typedef struct harness_problem {
     halfbyte_problem problem; /* as halfbyte_plan_create() takes it */

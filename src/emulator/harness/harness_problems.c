@@ -28,6 +28,7 @@ enum {
     DEVICE = GEMM_CASE_ALPHA_DEVICE,
     OVERLAP = GEMM_CASE_OVERLAP,
     BEHIND = HARNESS_BEHIND,
+    MUTANTS = HARNESS_FOR_MUTANTS,
     ALL_OF_B = GEMM_CASE_NO_MINUS8,
     PLAIN = 0
 };
@@ -73,7 +74,7 @@ enum {
 static const harness_problem table[] = {
     /* Dense: scale modes and layouts, types of D, terms, widths of stores. */
     FP8(70, 40, 200, DENSE, 1, 1, WIDE | FEWER, A(1X128, MN), B(128X128, K), D(BF16)),
-    FP8(40, 264, 260, DENSE, 1, 2, WIDE, A(1X128, K), B(128X128, MN), D(F16)),
+    FP8(40, 264, 130, DENSE, 1, 2, WIDE, A(1X128, K), B(128X128, MN), D(F16)),
     FP8(33, 27, 144, DENSE, 1, 1, PAIRS, A(TENSOR, MN), B(TENSOR, MN), D(F16), ALPHA),
     FP8(130, 24, 128, DENSE, 1, 1, WIDE, A(OUTER, MN), B(OUTER, MN), D(BF16), BIAS(BF16), CHANNEL),
     FP8(21, 24, 128, DENSE, 1, 1, WIDE, A(NONE, MN), B(NONE, MN), D(F32)),
@@ -89,40 +90,40 @@ static const harness_problem table[] = {
 
     /* Groups: forms, 64-bit sizes, sizes to be clamped, empty ones, more than two times the slots
      * of the ring of items for one block, more than 32 and 64 groups. */
-    FP8(60, 24, 272, RANGES, 4, 1, STARTS_ENDS | WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
-    FP8(60, 40, 200, RANGES, 5, 2, STARTS_COUNTS | FEWER, A(1X128, K), B(128X128, MN), D(BF16),
+    FP8(60, 24, 144, RANGES, 4, 1, STARTS_ENDS | WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(60, 40, 100, RANGES, 5, 2, STARTS_COUNTS | FEWER, A(1X128, K), B(128X128, MN), D(BF16),
         INT64, ZERO),
     FP8(50, 16, 128, RANGES, 3, 1, ENDS | WILD, A(TENSOR, MN), B(TENSOR, MN), D(F16), CHANNEL),
     FP8(50, 16, 128, RANGES, 3, 1, COUNTS | WILD, A(OUTER, MN), B(TENSOR, MN), D(BF16), INT64),
-    FP8(44, 24, 128, RANGES, 40, 1, COUNTS | FEWER, A(1X128, MN), B(128X128, K), D(BF16)),
-    FP8(90, 16, 16, RANGES, 70, 2, STARTS_ENDS | WILD, A(NONE, MN), B(OUTER, MN), D(F32), ZERO),
-    FP8(70, 8, 128, RANGES, 24, 1, STARTS_COUNTS | WILD | C_IS_D, A(1X128, MN), B(1X128, MN),
-        D(BF16), C(BF16)),
-    FP8(64, 16, 64, RANGES, 33, 1, ENDS, A(OUTER, MN), B(128X128, K), D(BF16), BIAS(F32), INT64),
-    FP8(20, 40, 272, MASKED, 3, 1, COUNTS | WILD, A(1X128, MN), B(128X128, K), D(BF16), ZERO),
+    FP8(26, 24, 128, RANGES, 40, 1, COUNTS | FEWER, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(24, 16, 16, RANGES, 70, 2, STARTS_ENDS | WILD, A(NONE, MN), B(OUTER, MN), D(F32), ZERO),
+    FP8(30, 8, 128, RANGES, 24, 1, MUTANTS | STARTS_COUNTS | WILD | C_IS_D, A(1X128, MN),
+        B(1X128, MN), D(BF16), C(BF16)),
+    FP8(24, 16, 64, RANGES, 33, 1, ENDS, A(OUTER, MN), B(128X128, K), D(BF16), BIAS(F32), INT64),
+    FP8(20, 40, 144, MASKED, 3, 1, COUNTS | WILD, A(1X128, MN), B(128X128, K), D(BF16), ZERO),
     FP8(9, 24, 128, MASKED, 5, 1, ENDS | PAIRS, A(TENSOR, MN), B(OUTER, MN), D(F32), C(F32), ALPHA),
-    FP8(6, 20, 140, MASKED, 35, 2, COUNTS | FEWER, A(1X128, K), B(TENSOR, MN), D(F16), INT64,
+    FP8(3, 20, 100, MASKED, 35, 2, COUNTS | FEWER, A(1X128, K), B(TENSOR, MN), D(F16), INT64,
         BIAS(BF16)),
     FP8(40, 136, 128, LABELS, 6, 2, WIDE, A(1X128, MN), B(128X128, K), D(BF16), ZERO),
     FP8(70, 16, 256, LABELS, 3, 1, WILD | C_IS_D, A(OUTER, MN), B(OUTER, MN), D(F32), C(F32)),
-    FP8(300, 8, 16, LABELS, 37, 1, WILD | FEWER, A(NONE, MN), B(128X128, MN), D(F16), ZERO),
+    FP8(300, 8, 16, LABELS, 5, 1, WILD | FEWER, A(NONE, MN), B(128X128, MN), D(F16), ZERO),
     FP8(30, 24, 0, RANGES, 3, 1, COUNTS, A(1X128, MN), B(128X128, K), D(BF16), BIAS(F32), ZERO),
 
     /* Sums of several ranges of k. */
-    FP8(20, 140, 640, DENSE, 1, 1, PAIRS, A(1X128, MN), B(128X128, K), D(BF16), SPLITS(2)),
-    FP8(40, 21, 400, DENSE, 1, 2, C_IS_D, A(OUTER, MN), B(OUTER, MN), D(F16), C(F16), SPLITS(3),
+    FP8(20, 140, 384, DENSE, 1, 1, PAIRS, A(1X128, MN), B(128X128, K), D(BF16), SPLITS(2)),
+    FP8(40, 21, 300, DENSE, 1, 2, C_IS_D, A(OUTER, MN), B(OUTER, MN), D(F16), C(F16), SPLITS(3),
         BIAS(F16)),
     FP8(40, 16, 300, RANGES, 4, 1, COUNTS | FEWER, A(1X128, MN), B(128X128, K), D(F32), SPLITS(3)),
     FP8(12, 16, 256, MASKED, 3, 1, COUNTS, A(TENSOR, MN), B(1X128, K), D(BF16), ALPHA, SPLITS(2)),
     FP8(30, 16, 256, LABELS, 3, 1, WIDE, A(1X128, K), B(128X128, MN), D(BF16), ZERO, SPLITS(2)),
 
-    FP8(1100, 8, 160, DENSE, 1, 1, WIDE, A(NONE, MN), B(NONE, MN), D(BF16), SPLITS(2)),
-
     /* Behind another grid. */
-    FP8(70, 40, 200, DENSE, 1, 1, BEHIND | OVERLAP | C_IS_D, A(1X128, MN), B(128X128, K), D(BF16)),
-    FP8(20, 24, 200, DENSE, 1, 1, BEHIND | OVERLAP | C_IS_D, A(OUTER, MN), B(OUTER, MN), D(BF16),
-        C(BF16), ALPHA, BIAS(F32)),
-    FP8(40, 24, 128, RANGES, 4, 1, BEHIND | STARTS_ENDS, A(1X128, MN), B(1X128, K), D(BF16), ZERO),
+    FP8(70, 40, 200, DENSE, 1, 1, MUTANTS | BEHIND | OVERLAP | C_IS_D, A(1X128, MN), B(128X128, K),
+        D(BF16)),
+    FP8(20, 24, 200, DENSE, 1, 1, MUTANTS | BEHIND | OVERLAP | C_IS_D, A(OUTER, MN), B(OUTER, MN),
+        D(BF16), C(BF16), ALPHA, BIAS(F32)),
+    FP8(40, 24, 128, RANGES, 4, 1, MUTANTS | BEHIND | STARTS_ENDS, A(1X128, MN), B(1X128, K),
+        D(BF16), ZERO),
     FP8(9, 24, 128, MASKED, 3, 1, BEHIND | OVERLAP | COUNTS, A(TENSOR, MN), B(128X128, K), D(F32)),
     FP8(40, 24, 128, LABELS, 3, 1, BEHIND | OVERLAP, A(1X128, MN), B(128X128, K), D(BF16), ZERO),
     FP8(20, 24, 256, DENSE, 1, 1, BEHIND | OVERLAP, A(1X128, MN), B(128X128, K), D(BF16),
@@ -149,18 +150,28 @@ static const harness_problem table[] = {
          D(BF16), INT64, ZERO),
     W4A8(50, 16, 128, RANGES, 3, 1, ENDS | WILD | ALL_OF_B, A(TENSOR, MN), K(64, BF16, K_MAJOR),
          D(F16), CHANNEL),
-    W4A8(44, 24, 128, RANGES, 40, 1, COUNTS | WILD, A(1X128, MN), K(128, E4M3, MN_MAJOR), D(BF16)),
+    W4A8(44, 24, 128, RANGES, 40, 1, MUTANTS | COUNTS | WILD, A(1X128, MN), K(128, E4M3, MN_MAJOR),
+         D(BF16)),
     W4A8(20, 72, 192, MASKED, 3, 1, COUNTS | WILD, A(1X128, MN), K(128, BF16, MN_MAJOR), D(BF16),
          ZERO),
     W4A8(6, 16, 96, MASKED, 35, 2, ENDS, A(TENSOR, MN), K(32, F32, MN_MAJOR), D(F32), C(F32)),
     W4A8(40, 136, 128, LABELS, 6, 2, WIDE, A(OUTER, MN), K(64, BF16, MN_MAJOR), D(BF16), ZERO),
     W4A8(20, 72, 640, DENSE, 1, 1, PAIRS, A(1X128, MN), K(128, BF16, MN_MAJOR), D(BF16), SPLITS(3)),
     W4A8(40, 24, 256, RANGES, 4, 1, COUNTS, A(OUTER, MN), K(32, BF16, MN_MAJOR), D(F32), SPLITS(5)),
-    W4A8(20, 72, 256, DENSE, 1, 1, BEHIND | OVERLAP | C_IS_D, A(1X128, MN), K(128, BF16, MN_MAJOR),
-         D(BF16), C(BF16)),
-    W4A8(40, 24, 128, RANGES, 4, 1, BEHIND, A(OUTER, MN), K(64, BF16, MN_MAJOR), D(BF16)),
+    W4A8(20, 72, 256, DENSE, 1, 1, MUTANTS | BEHIND | OVERLAP | C_IS_D, A(1X128, MN),
+         K(128, BF16, MN_MAJOR), D(BF16), C(BF16)),
+    W4A8(40, 24, 128, RANGES, 4, 1, MUTANTS | BEHIND, A(OUTER, MN), K(64, BF16, MN_MAJOR), D(BF16)),
 };
 enum { ROWS = sizeof table / sizeof table[0] };
+
+/* For the kernels before and behind a GEMM, whose blocks do more at a time: enough for their loops
+ * to go round. */
+static const harness_problem long_table[] = {
+    FP8(1100, 8, 160, DENSE, 1, 1, WIDE, A(NONE, MN), B(NONE, MN), D(BF16), SPLITS(2)),
+    FP8(1100, 8, 16, LABELS, 5, 1, WILD, A(NONE, MN), B(NONE, MN), D(F16), ZERO),
+    FP8(33, 8, 0, MASKED, 40, 1, COUNTS, A(NONE, MN), B(NONE, MN), D(F32), ZERO),
+};
+enum { LONG_ROWS = sizeof long_table / sizeof long_table[0] };
 
 /* The number behind the last such letter of a kernel's name. */
 static int64_t number_behind(const char *name, char letter)
@@ -176,6 +187,7 @@ static void grid_make(const harness_kernel *kernel, const harness_problem *from,
     const kernel_row *row = &kernel_table[kernel->index];
     const int64_t m = row->tile_m, n = row->tile_n;
     const int64_t k = number_behind(kernel->name, 'k'), stages = number_behind(kernel->name, 's');
+    const int64_t unit = m * row->cluster_m; /* one row tile more leaves a cluster half idle */
     const bool fp8 = from->problem.family == HALFBYTE_FAMILY_FP8;
     const struct {
         int64_t m, n, k;
@@ -184,8 +196,8 @@ static void grid_make(const harness_kernel *kernel, const harness_problem *from,
     } grid[HARNESS_GRID] = {
         {m / 2 + 5, n / 2 + 8, 0, PAIRS, 1},       {1, 8, k, WIDE, 1},
         {m, n, (stages - 1) * k, WIDE, 1},         {m / 2 + 1, n - 28, stages * k, PLAIN, 1},
-        {m / 2, 27, (stages + 1) * k - 80, 2, 1},  {2 * m + 5, n - 32, 4 * k, WIDE, 1},
-        {m - 1, n, (2 * stages + 1) * k, WIDE, 1}, {2 * m + 4, n + 1, 3 * k, PAIRS, 2},
+        {m / 2, 27, (stages + 1) * k - 80, 2, 1},  {unit + 5, n - 32, 4 * k, WIDE, 1},
+        {m - 1, n, (2 * stages + 1) * k, WIDE, 1}, {unit + 4, n + 1, 3 * k, PAIRS, 2},
     };
     for (int i = 0; i < HARNESS_GRID; i++) {
         /* W4A8 takes multiples of 8 and 32. */
@@ -198,19 +210,32 @@ static void grid_make(const harness_kernel *kernel, const harness_problem *from,
     }
 }
 
+/* Adds the row, if the kernel accepts it, and before the first one of a GEMM the grid; returns the
+ * new count. */
+static int row_add(const harness_kernel *kernel, const harness_problem *row, int number,
+                   harness_problem *list, int count)
+{
+    if (!harness_accepts(kernel, &row->problem)) {
+        return count;
+    }
+    if (count == 0 && kernel->is_gemm) {
+        grid_make(kernel, row, list);
+        count = HARNESS_GRID;
+    }
+    list[count] = *row;
+    list[count].draw += (uint64_t)number * GEMM_CASE_SEED;
+    return count + 1;
+}
+
 int harness_problems(const harness_kernel *kernel, harness_problem list[HARNESS_MOST_PROBLEMS])
 {
-    _Static_assert(ROWS + HARNESS_GRID <= HARNESS_MOST_PROBLEMS, "a list holds them all");
+    _Static_assert(HARNESS_GRID + ROWS + LONG_ROWS <= HARNESS_MOST_PROBLEMS, "all fit");
     int count = 0;
     for (int i = 0; i < ROWS; i++) {
-        if (harness_accepts(kernel, &table[i].problem)) {
-            if (count == 0 && kernel->is_gemm) {
-                grid_make(kernel, &table[i], list);
-                count = HARNESS_GRID;
-            }
-            list[count] = table[i];
-            list[count++].draw += (uint64_t)(i + 1) * GEMM_CASE_SEED;
-        }
+        count = row_add(kernel, &table[i], i + 1, list, count);
+    }
+    for (int i = 0; i < LONG_ROWS && !kernel->is_gemm; i++) {
+        count = row_add(kernel, &long_table[i], ROWS + i + 1, list, count);
     }
     return count;
 }

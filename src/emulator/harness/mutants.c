@@ -116,10 +116,24 @@ static bool enumerate(mutant_set *set, size_t first, size_t end)
     return set->mutant_count > 0;
 }
 
+/* Those of the kernel's problems that mutants are tried on: the standard grid of a GEMM and the
+ * marked ones; all of another kernel. */
+static void problems_choose(mutant_set *set)
+{
+    const bool is_gemm = set->kernel->is_gemm;
+    const int count = harness_problems(set->kernel, set->problems);
+    for (int i = 0; i < count; i++) {
+        const harness_problem *one = &set->problems[i];
+        if (!is_gemm || i < HARNESS_GRID || (one->draw & HARNESS_FOR_MUTANTS) != 0) {
+            set->problems[set->count++] = *one;
+        }
+    }
+}
+
 /* The instances; meets the kernel's sites and no others. */
 static bool instances_make(mutant_set *set, emu_report *report)
 {
-    set->count = harness_problems(set->kernel, set->problems);
+    problems_choose(set);
     for (int i = 0; i < set->count; i++) {
         set->instances[i] = harness_create(set->kernel, &set->problems[i]);
         if (set->instances[i] == NULL || harness_meet_sites(set->instances[i], report) != EMU_OK) {

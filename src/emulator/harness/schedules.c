@@ -100,7 +100,7 @@ emu_config schedule_at(const schedule_axes *axes, size_t index)
 
 bool schedule_in_share(size_t index, size_t share)
 {
-    return index % PLAIN_ORDERS == share % PLAIN_ORDERS;
+    return index % (2 * PLAIN_ORDERS) == share % (2 * PLAIN_ORDERS);
 }
 
 emu_config schedule_draw(const schedule_axes *axes, uint64_t seed)

@@ -29,8 +29,8 @@ emu_config schedule_make(const schedule_axes *axes, emu_policy policy, emu_order
 size_t schedule_count(const schedule_axes *axes);
 emu_config schedule_at(const schedule_axes *axes, size_t index);
 
-/* Is it in the share-th part of them?  Each part has all policies in one order; share counts on
- * after the last. */
+/* Is it in the share-th part of them?  Each of the eight parts has every other policy in one order;
+ * share counts on after the last. */
 bool schedule_in_share(size_t index, size_t share);
 
 /* A draw over all axes. */
