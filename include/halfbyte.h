@@ -235,6 +235,9 @@ typedef enum halfbyte_isa {
  *   threads   model: threads that work, the caller's included, 1 to 1024; 0 = as many as CPUs that
  *             the process may use.  Where the system refuses some, fewer: describe says how many.
  *   isa       model
+ *   tune_file a file that `halfbyte tune` wrote: which kernel is the fastest for a shape.  Read when
+ *             the device is opened.  NULL: the file that the environment variable HALFBYTE_TUNE_FILE
+ *             names, if it is set.  Changes no bit.
  */
 typedef struct halfbyte_device_options {
     size_t struct_size;
@@ -243,14 +246,16 @@ typedef struct halfbyte_device_options {
     int32_t ordinal;
     int32_t threads;
     halfbyte_isa isa;
+    const char *tune_file;
 } halfbyte_device_options;
 
 /*
  * Opens a device.  The model's threads are started here; they take no signals.
  *   device    *device is written on success only; to be closed with halfbyte_device_close()
  *   options   NULL = all defaults; not kept
- * ERR_INVALID_ARGUMENT, ERR_NO_DEVICE (no usable driver or GPU, or a code path that this CPU
- * lacks), ERR_UNSUPPORTED (executor not built into this library), ERR_OUT_OF_MEMORY, ERR_CUDA.
+ * ERR_INVALID_ARGUMENT (also a tune file that has faults or cannot be read), ERR_NO_DEVICE (no usable
+ * driver or GPU, or a code path that this CPU lacks), ERR_UNSUPPORTED (executor not built into this
+ * library), ERR_OUT_OF_MEMORY, ERR_CUDA.
  */
 HALFBYTE_API halfbyte_status halfbyte_device_open(halfbyte_device **device,
                                                   const halfbyte_device_options *options);
@@ -743,17 +748,20 @@ HALFBYTE_API halfbyte_status halfbyte_packed_weights_bytes(const halfbyte_int4_d
                                                            size_t *bytes);
 
 /*
- * Packs weights once, after loading.  Bounded scratch memory (one panel of 64 rows a thread) may be
- * allocated.
+ * Packs weights once, after loading.  The CPU may allocate bounded scratch memory (one panel of 64
+ * rows a thread).  A GPU takes no memory: it looks through the weights, waits for the stream to say
+ * whether there is a -8, and enqueues the packing behind; the header is filled on return.  It gives
+ * the CPU's bits for any weights, and is fastest where rows begin at multiples of 8 bytes.
  *   device         NULL = the CPU
  *   desc           of src
  *   src, packed    memory of the device; packed 16-byte aligned.  In place (packed == src) if
  *                  n % 64 == 0, k % 128 == 0, group_k_offset == 0, ld == k, group_stride == n * k
- *                  and no flags; otherwise they must not overlap.
+ *                  and no flags, on a GPU k <= 57344; otherwise they must not overlap.
  *   packed_bytes   at least halfbyte_packed_weights_bytes(desc)
  *   header         filled; belongs to the caller
- *   stream         must be NULL for the CPU
- * ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_BUFFER_TOO_SMALL, ERR_UNSUPPORTED, ERR_OUT_OF_MEMORY.
+ *   stream         must be NULL for the CPU; must not be being captured (ERR_UNSUPPORTED)
+ * ERR_INVALID_ARGUMENT, ERR_MISALIGNED, ERR_BUFFER_TOO_SMALL, ERR_UNSUPPORTED, ERR_OUT_OF_MEMORY,
+ * ERR_CUDA.
  */
 HALFBYTE_API halfbyte_status halfbyte_pack_weights(halfbyte_device *device,
                                                    const halfbyte_int4_desc *desc, const void *src,
@@ -763,7 +771,8 @@ HALFBYTE_API halfbyte_status halfbyte_pack_weights(halfbyte_device *device,
 
 /* The reverse, exactly: desc says the layout wanted and must agree with header in n, k, groups and
  * group_k_offset; its flags are 0 or as they were, its weight_group_size and scale_type are not
- * looked at.  In place under the same conditions.  Errors as above. */
+ * looked at.  In place under the same conditions.  A GPU only enqueues, also into a graph.  Errors
+ * as above. */
 HALFBYTE_API halfbyte_status halfbyte_unpack_weights(halfbyte_device *device,
                                                      const halfbyte_packed_header *header,
                                                      const void *packed, size_t packed_bytes,

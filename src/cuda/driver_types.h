@@ -94,6 +94,7 @@ typedef struct cuda_launch_config {
        const uint64_t *strides_bytes, const uint32_t *box, const uint32_t *element_strides,        \
        int interleave, int swizzle, int l2_promotion, int fill))                                   \
     X(stream_synchronize, "cuStreamSynchronize", (cuda_stream stream))                             \
+    X(stream_is_capturing, "cuStreamIsCapturing", (cuda_stream stream, int *status))               \
     X(copy_to_host, "cuMemcpyDtoHAsync_v2",                                                        \
       (void *dst, cuda_pointer src, size_t bytes, cuda_stream stream))                             \
     X(memset_rows, "cuMemsetD2D8Async",                                                            \

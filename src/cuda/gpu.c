@@ -197,3 +197,17 @@ cuda_status gpu_fetch(const gpu *device, void *to, const void *from, size_t byte
     CALL(stream_synchronize, stream);
     return cuda_ok();
 }
+
+cuda_status gpu_set_byte(const gpu *device, void *memory, unsigned char value, cuda_stream stream)
+{
+    const cuda_driver *driver = device->driver;
+    CALL(memset_rows, (cuda_pointer)(uintptr_t)memory, 1, value, 1, 1, stream);
+    return cuda_ok();
+}
+
+cuda_status gpu_is_capturing(const gpu *device, cuda_stream stream, int *capturing)
+{
+    const cuda_driver *driver = device->driver;
+    CALL(stream_is_capturing, stream, capturing);
+    return cuda_ok();
+}

@@ -66,6 +66,12 @@ cuda_status gpu_clear(const gpu *device, void *memory, size_t bytes, cuda_stream
 cuda_status gpu_fetch(const gpu *device, void *to, const void *from, size_t bytes,
                       cuda_stream stream);
 
+/* Enqueues one byte.  The context must be current. */
+cuda_status gpu_set_byte(const gpu *device, void *memory, unsigned char value, cuda_stream stream);
+
+/* Are calls on the stream recorded into a graph?  The context must be current. */
+cuda_status gpu_is_capturing(const gpu *device, cuda_stream stream, int *capturing);
+
 /* Makes the context current, and takes it away again, for the calling thread. */
 cuda_status gpu_enter(const gpu *device);
 void gpu_leave(const gpu *device);

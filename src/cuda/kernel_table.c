@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "kernels/pack_weights_params.h"
 #include "kernels/quantize_params.h"
 
 /*
@@ -18,9 +19,12 @@
 #define KERNEL_ROW(name, ...) extern const unsigned char kernel_image_##name[] IMAGE_ATTRIBUTE;
 #define GROUP_ROW KERNEL_ROW
 #define QUANTIZER_ROW KERNEL_ROW
+#define PACKER_ROW KERNEL_ROW
 #include "api/group_kernels.def"
 #include "api/kernels.def"
+#include "api/pack_kernels.def"
 #include "api/quantize_kernels.def"
+#undef PACKER_ROW
 #undef QUANTIZER_ROW
 #undef GROUP_ROW
 #undef KERNEL_ROW
@@ -35,8 +39,11 @@ const kernel_row kernel_table[KERNEL_ALL + 1] = {
 #define GROUP_ROW(name, threads, smem_bytes)                                                       \
     {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 1, 0, 0, 0, 0},
 #define QUANTIZER_ROW GROUP_ROW
+#define PACKER_ROW GROUP_ROW
 #include "api/group_kernels.def"
 #include "api/quantize_kernels.def"
+#include "api/pack_kernels.def" /* last, as in the header */
+#undef PACKER_ROW
 #undef QUANTIZER_ROW
 #undef GROUP_ROW
     {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},

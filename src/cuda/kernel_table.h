@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernels that are built into the library: kernels.def and, behind its rows, those of
- * group_kernels.def and quantize_kernels.def as one table.
+ * group_kernels.def, quantize_kernels.def and pack_kernels.def as one table.
  */
 #ifndef HALFBYTE_CUDA_KERNEL_TABLE_H
 #define HALFBYTE_CUDA_KERNEL_TABLE_H
@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The tables are included for their rows, with KERNEL_ROW(...), GROUP_ROW(...) or QUANTIZER_ROW(...)
- * defined by the includer. */
+/* The tables are included for their rows, with KERNEL_ROW(...), GROUP_ROW(...), QUANTIZER_ROW(...)
+ * or PACKER_ROW(...) defined by the includer. */
 enum {
 #define KERNEL_ROW(name, ...) KERNEL_INDEX_##name,
 #include "api/kernels.def"
@@ -27,6 +27,11 @@ enum {
 #define QUANTIZER_ROW(name, ...) KERNEL_INDEX_##name,
 #include "api/quantize_kernels.def"
 #undef QUANTIZER_ROW
+    KERNEL_QUANTIZERS_END,
+    KERNEL_BEFORE_PACKERS = KERNEL_QUANTIZERS_END - 1,
+#define PACKER_ROW(name, ...) KERNEL_INDEX_##name,
+#include "api/pack_kernels.def"
+#undef PACKER_ROW
     KERNEL_ALL
 };
 

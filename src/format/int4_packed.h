@@ -185,18 +185,4 @@ bool int4_packed_unpack(void *dst, enum int4_form form, int64_t row_stride_bytes
                         int64_t group_stride_bytes, const void *packed,
                         const struct int4_packed_shape *shape);
 
-/*
- * Scratch bytes to pack or unpack a contiguous INT4_RAW tensor where it stands: one panel, or with
- * INT4_PACKED_GATE_UP one group. -1 if that is not possible: the shape is not valid, or n is
- * not a multiple of 64, k not of 128, or group_k_offset not 0, so that the sizes differ.
- */
-int64_t int4_packed_scratch_bytes(const struct int4_packed_shape *shape);
-
-/*
- * In place; scratch is the caller's, of int4_packed_scratch_bytes bytes, apart from data. Return
- * false and leave data as it is if those are -1, or for a -8 as above.
- */
-bool int4_packed_pack_in_place(void *data, const struct int4_packed_shape *shape, void *scratch);
-bool int4_packed_unpack_in_place(void *data, const struct int4_packed_shape *shape, void *scratch);
-
 #endif /* HALFBYTE_FORMAT_INT4_PACKED_H */

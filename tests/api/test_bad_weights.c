@@ -12,7 +12,7 @@
 enum { GROUPS = 2, N = 64, K = 256, PACKED_BYTES = GROUPS * N * K / 2, POISON = 0xa5 };
 
 /* A device that this library cannot make, as a later one will. */
-static halfbyte_device gpu = {.executor = HALFBYTE_EXECUTOR_GPU};
+static halfbyte_device other = {.executor = HALFBYTE_EXECUTOR_EMULATOR};
 
 typedef struct weight_call {
     halfbyte_int4_desc desc;
@@ -234,7 +234,7 @@ static void test_other_executor(void **state)
 {
     (void)state;
     unpack_make(&weights);
-    weights.device = &gpu;
+    weights.device = &other;
     assert_int_equal(pack_run(&weights), UNSUPPORTED);
     assert_int_equal(unpack_run(&weights), UNSUPPORTED);
     assert_true(weights.packed_data[0] == POISON && weights.plain_data[0] == POISON);

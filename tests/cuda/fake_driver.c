@@ -177,6 +177,13 @@ EXPORT cuda_result fake_stream_synchronize(cuda_stream stream)
     return 0;
 }
 
+EXPORT cuda_result fake_stream_is_capturing(cuda_stream stream, int *status)
+{
+    (void)stream;
+    *status = 0;
+    return 0;
+}
+
 EXPORT cuda_result fake_copy_to_host(void *dst, cuda_pointer src, size_t bytes, cuda_stream stream)
 {
     (void)stream;

@@ -108,6 +108,7 @@ static const symbol_row expected[] = {
     {"launch", TEXT(cuLaunchKernelEx)},
     {"tensor_map_encode", TEXT(cuTensorMapEncodeTiled)},
     {"stream_synchronize", TEXT(cuStreamSynchronize)},
+    {"stream_is_capturing", TEXT(cuStreamIsCapturing)},
     {"copy_to_host", TEXT(cuMemcpyDtoHAsync)},
     {"memset_rows", TEXT(cuMemsetD2D8Async)},
 };

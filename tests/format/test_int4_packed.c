@@ -239,42 +239,6 @@ static void known_address(void **state)
     assert_int_equal(shift, 4);
 }
 
-static void packs_in_place(void **state)
-{
-    (void)state;
-    uint64_t seed = 12;
-    for (unsigned flags = 0; flags < 4; flags++)
-        for (int64_t n = 0; n <= 192; n += 64)
-            for (int64_t k = 0; k <= 384; k += 128) {
-                const struct int4_packed_shape shape = {2, n, k, 0, flags};
-                int8_t *values = make_values(&shape, &seed);
-                struct tensor t = make_tensor(&shape, INT4_RAW, 0, values);
-                const size_t bytes = (size_t)int4_packed_bytes(&shape);
-                const int64_t scratch_bytes = int4_packed_scratch_bytes(&shape);
-                assert_int_equal(bytes, t.size - 16);
-                assert_int_equal(scratch_bytes,
-                                 n == 0 ? 0 : (flags & INT4_PACKED_GATE_UP ? n : 64) * k / 2);
-                uint8_t *plain = malloc(t.size), *packed = malloc(t.size);
-                uint8_t *scratch = malloc((size_t)scratch_bytes + 16);
-                assert_true(plain != NULL && packed != NULL && scratch != NULL);
-                memcpy(plain, t.bytes, t.size);
-                memset(packed, POISON, t.size);
-                memset(scratch, POISON, (size_t)scratch_bytes + 16);
-                assert_true(int4_packed_pack(packed, &shape, plain, INT4_RAW, k / 2, n * k / 2));
-                assert_true(int4_packed_pack_in_place(t.bytes, &shape, scratch));
-                assert_memory_equal(t.bytes, packed, t.size);
-                assert_true(int4_packed_unpack_in_place(t.bytes, &shape, scratch));
-                assert_memory_equal(t.bytes, plain, t.size);
-                for (int64_t i = 0; i < 16; i++)
-                    assert_int_equal(scratch[scratch_bytes + i], POISON);
-                free(scratch);
-                free(packed);
-                free(plain);
-                free(t.bytes);
-                free(values);
-            }
-}
-
 /* Gate row i and up row i meet in registers 0 and 1 of one thread. */
 static void interleaves_gate_and_up(void **state)
 {
@@ -319,11 +283,8 @@ static void refuses_bad_shapes(void **state)
     memset(want, POISON, sizeof want);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(int4_packed_bytes(&bad[i]), -1);
-        assert_int_equal(int4_packed_scratch_bytes(&bad[i]), -1);
         assert_false(int4_packed_pack(packed, &bad[i], src, INT4_RAW, INT64_MAX, 0));
         assert_false(int4_packed_unpack(packed, INT4_RAW, INT64_MAX, 0, src, &bad[i]));
-        assert_false(int4_packed_pack_in_place(packed, &bad[i], src));
-        assert_false(int4_packed_unpack_in_place(packed, &bad[i], src));
     }
     struct int4_packed_shape shape = {1, 2, 16, 0, 0};
     assert_false(int4_packed_pack(packed, &shape, src, INT4_RAW, 7, 0));
@@ -337,31 +298,14 @@ static void refuses_bad_shapes(void **state)
     shape.flags = INT4_PACKED_HOLDS_MINUS8;
     assert_true(int4_packed_pack(packed, &shape, src, INT4_RAW, 8, 0));
     assert_int_equal(int4_packed_get(packed, &shape, 0, 1, 15), -8);
-
-    static const struct int4_packed_shape ragged[] = {
-        {1, 65, 128, 0, 0}, {1, 64, 129, 0, 0}, {1, 64, 128, 32, 0}, {1, 32, 128, 0, 0}};
-    for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(int4_packed_scratch_bytes(&ragged[i]), -1);
-        assert_false(int4_packed_pack_in_place(packed, &ragged[i], src));
-        assert_false(int4_packed_unpack_in_place(packed, &ragged[i], src));
-    }
-    /* a -8 in the last group: in place nothing is written */
-    static uint8_t data[2 * 4096], copy[2 * 4096], scratch[4096];
-    const struct int4_packed_shape two = {2, 64, 128, 0, 0};
-    int4_set(data, 2 * 8192 - 1, -8);
-    int4_set(data, 5, 3);
-    memcpy(copy, data, sizeof data);
-    assert_false(int4_packed_pack_in_place(data, &two, scratch));
-    assert_memory_equal(data, copy, sizeof data);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_address),       cmocka_unit_test(every_place_of_an_atom),
-        cmocka_unit_test(packs_ragged_shapes), cmocka_unit_test(packs_groups),
-        cmocka_unit_test(packs_in_place),      cmocka_unit_test(interleaves_gate_and_up),
-        cmocka_unit_test(refuses_bad_shapes),
+        cmocka_unit_test(known_address),           cmocka_unit_test(every_place_of_an_atom),
+        cmocka_unit_test(packs_ragged_shapes),     cmocka_unit_test(packs_groups),
+        cmocka_unit_test(interleaves_gate_and_up), cmocka_unit_test(refuses_bad_shapes),
     };
     return cmocka_run_group_tests_name("format_int4_packed", tests, NULL, NULL);
 }

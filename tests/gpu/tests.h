@@ -52,6 +52,9 @@
     X(gemm_w4a8_host_cost)                                                                         \
     X(gemm_w4a8_billion)                                                                           \
     X(gemm_w4a8_far)                                                                               \
+    X(pack)                                                                                        \
+    X(pack_graph)                                                                                  \
+    X(pack_rate)                                                                                   \
     X(races)
 
 typedef struct gpu_test_row {

@@ -134,4 +134,13 @@ HB_DEVICE uint32_t bits_turn_right(uint32_t word, uint32_t count)
     return result;
 }
 
+/* Four of the eight bytes of x (0..3) and y (4..7): byte i of the result is the one that digit i of
+ * `digits` (hexadecimal, 0..7 each) names.  9.7.9.7 prmt */
+HB_DEVICE uint32_t bytes_pick(uint32_t x, uint32_t y, uint32_t digits)
+{
+    uint32_t result;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(x), "r"(y), "r"(digits));
+    return result;
+}
+
 #endif

@@ -267,4 +267,15 @@ static inline uint32_t bits_turn_right(uint32_t word, uint32_t count)
     return word >> count | word << (32 - count);
 }
 
+static inline uint32_t bytes_pick(uint32_t x, uint32_t y, uint32_t digits)
+{
+    const uint64_t bytes = (uint64_t)y << 32 | x;
+    uint32_t result = 0;
+    int i;
+    for (i = 0; i < 4; i++) {
+        result |= (uint32_t)(bytes >> (digits >> 4 * i & 7u) * 8 & 0xffu) << 8 * i;
+    }
+    return result;
+}
+
 #endif
