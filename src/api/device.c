@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/device.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "api/describe.h"
@@ -8,6 +9,7 @@
 #include "api/error.h"
 #include "api/gpu_quantize.h"
 #include "api/struct_copy.h"
+#include "api/tune.h"
 #include "cuda/gpu.h"
 #include "model/chain.h"
 #include "model/parallel.h"
@@ -109,13 +111,25 @@ static halfbyte_status executor_open(halfbyte_device *device,
     }
 }
 
+/* The file of the options, else that of the environment, if there is one. */
+static halfbyte_status tune_open(halfbyte_device *device, const halfbyte_device_options *options)
+{
+    const char *path = options->tune_file;
+    if (path == NULL) {
+        path = getenv("HALFBYTE_TUNE_FILE");
+    }
+    return path == NULL || *path == '\0' ? HALFBYTE_SUCCESS : tune_read(path, &device->tune);
+}
+
 halfbyte_status halfbyte_device_open(halfbyte_device **device,
                                      const halfbyte_device_options *options)
 {
     CHECK_ARGUMENT(device != NULL, "device = NULL: must point to where the device is stored");
     halfbyte_device_options chosen = halfbyte_device_options_init();
     if (options != NULL) {
-        CHECK_STATUS(struct_copy(&chosen, options, "options", halfbyte_device_options));
+        CHECK_STATUS(struct_copy_bytes(&chosen, sizeof chosen,
+                                       offsetof(halfbyte_device_options, tune_file), options,
+                                       "options", "halfbyte_device_options"));
     }
     CHECK_STATUS(options_check(&chosen));
 
@@ -123,8 +137,12 @@ halfbyte_status halfbyte_device_open(halfbyte_device **device,
     CHECK(opened != NULL, HALFBYTE_ERR_OUT_OF_MEMORY, "out of memory opening a device (%zu bytes)",
           sizeof *opened);
     opened->profile = chosen.profile;
-    const halfbyte_status status = executor_open(opened, &chosen);
+    halfbyte_status status = tune_open(opened, &chosen);
+    if (status == HALFBYTE_SUCCESS) {
+        status = executor_open(opened, &chosen);
+    }
     if (status != HALFBYTE_SUCCESS) {
+        tune_free(opened->tune);
         free(opened);
         return status;
     }
@@ -137,6 +155,7 @@ void halfbyte_device_close(halfbyte_device *device)
     if (device != NULL) {
         parallel_pool_destroy(device->pool);
         gpu_close(device->gpu);
+        tune_free(device->tune);
         free(device);
     }
 }
@@ -149,6 +168,9 @@ void device_describe_add(describe_line *line, const halfbyte_device *device)
         describe_add(line, " gpu=\"%s\" sms=%d", device->gpu->name, device->gpu->sm_count);
     } else {
         describe_add(line, " isa=%s threads=%d", device->chain->name, device->threads);
+    }
+    if (device->tune != NULL) {
+        describe_add(line, " tuned=%zu", device->tune->count);
     }
 }
 

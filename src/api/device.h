@@ -9,6 +9,7 @@
 struct chain_ops;
 struct gpu;
 struct parallel_pool;
+struct tune_table;
 
 struct halfbyte_device {
     halfbyte_executor executor; /* never AUTO */
@@ -17,6 +18,7 @@ struct halfbyte_device {
     struct parallel_pool *pool;    /* MODEL: owned */
     int threads;                   /* MODEL: that work on a product, the caller's included */
     struct gpu *gpu;               /* GPU: owned */
+    struct tune_table *tune;       /* owned; NULL: no tune file */
 };
 
 /* Adds "executor=... profile=..." and what distinguishes the executor. */

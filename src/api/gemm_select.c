@@ -156,10 +156,14 @@ static int64_t expected_ns(const kernel_row *row, const halfbyte_problem *proble
     return (waves > rate ? waves : rate) + waves / WAVES_SHARE;
 }
 
-int gemm_kernel_for(gemm_kernel_set kernels, const halfbyte_problem *problem,
-                    const halfbyte_operands *operands, int sms)
+int gemm_kernel_for(gemm_kernel_set kernels, const tune_table *tune,
+                    const halfbyte_problem *problem, const halfbyte_operands *operands, int sms)
 {
     const expected_groups groups = groups_expected(problem, operands);
+    const int tuned = tune_find(tune, kernels, problem, groups.rows, sms);
+    if (tuned >= 0) {
+        return tuned;
+    }
     int best = 0;
     int64_t best_ns = INT64_MAX;
     for (int i = 0; i < KERNEL_COUNT; i++) {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "api/describe.h"
+#include "api/tune.h"
 #include "cuda/kernel_table.h"
 #include "halfbyte.h"
 
@@ -30,9 +31,10 @@ gemm_kernel_set gemm_select(const halfbyte_problem *problem, gemm_kernel_set bui
 /* ERR_UNSUPPORTED, with a sentence that says what the kernels of this version serve. */
 halfbyte_status gemm_select_failed(const halfbyte_problem *problem);
 
-/* The one that a run takes, on so many SMs: that with the least expected time. */
-int gemm_kernel_for(gemm_kernel_set kernels, const halfbyte_problem *problem,
-                    const halfbyte_operands *operands, int sms);
+/* The one that a run takes, on so many SMs: that of the tune file (may be NULL), else that with the
+ * least expected time. */
+int gemm_kernel_for(gemm_kernel_set kernels, const tune_table *tune,
+                    const halfbyte_problem *problem, const halfbyte_operands *operands, int sms);
 
 /* Adds " kernels=NAME,NAME", those among which runs choose. */
 void gemm_describe(describe_line *line, gemm_kernel_set kernels);

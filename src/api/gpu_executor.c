@@ -78,12 +78,13 @@ static halfbyte_status launches_run(gpu *device, gemm_launches *launches, halfby
     return check(status);
 }
 
-halfbyte_status gpu_plan_run(gpu *device, gemm_kernel_set kernels, const halfbyte_problem *problem,
-                             const halfbyte_operands *operands, void *workspace,
-                             halfbyte_stream stream)
+halfbyte_status gpu_plan_run(gpu *device, gemm_kernel_set kernels, const tune_table *tune,
+                             const halfbyte_problem *problem, const halfbyte_operands *operands,
+                             void *workspace, halfbyte_stream stream)
 {
     const gemm_machine machine = {device->sm_count, encode, device};
-    const int kernel = gemm_kernel_for(kernels, problem, operands, gemm_sms(&machine, problem));
+    const int kernel =
+        gemm_kernel_for(kernels, tune, problem, operands, gemm_sms(&machine, problem));
     gemm_launches launches;
     CHECK_STATUS(gemm_launches_make(&machine, kernel, problem, operands, workspace, &launches));
     return launches_run(device, &launches, stream);

@@ -17,10 +17,10 @@ halfbyte_status gpu_plan_select(gpu *device, const halfbyte_problem *problem,
 
 /*
  * Enqueues the product.  Operands are checked, m and n not 0, the workspace is large enough.
- * Allocates nothing, waits for nothing.
+ * Allocates nothing, waits for nothing.  tune: may be NULL.
  */
-halfbyte_status gpu_plan_run(gpu *device, gemm_kernel_set kernels, const halfbyte_problem *problem,
-                             const halfbyte_operands *operands, void *workspace,
-                             halfbyte_stream stream);
+halfbyte_status gpu_plan_run(gpu *device, gemm_kernel_set kernels, const tune_table *tune,
+                             const halfbyte_problem *problem, const halfbyte_operands *operands,
+                             void *workspace, halfbyte_stream stream);
 
 #endif
