@@ -23,6 +23,12 @@ void gemm_choose(int index)
     setenv("HALFBYTE_SKIP_KERNELS", others, 1);
 }
 
+const char *gemm_kernel_name(int index)
+{
+    static const char prefix[] = "halfbyte_sm90_";
+    return kernel_table[index].name + sizeof prefix - 1;
+}
+
 halfbyte_device *gemm_device(halfbyte_executor executor)
 {
     halfbyte_device *device = NULL;

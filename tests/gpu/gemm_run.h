@@ -15,6 +15,9 @@
 enum { GEMM_ANY_KERNEL = -1 };
 void gemm_choose(int index);
 
+/* Its name without what all have in front. */
+const char *gemm_kernel_name(int index);
+
 /* A device of the public API; ends the process if it cannot be opened. */
 halfbyte_device *gemm_device(halfbyte_executor executor);
 

@@ -52,7 +52,7 @@ typedef struct session {
 
     /* counted by the test */
     int64_t compared, different;
-    char figures[2048]; /* ", \"name\": value" pairs for the JSON line */
+    char figures[16384]; /* ", \"name\": value" pairs for the JSON line */
 
     gpu *device;
     const cuda_driver *driver;

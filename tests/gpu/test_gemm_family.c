@@ -120,7 +120,7 @@ static void family_test(session *s, halfbyte_family family, int rounds)
     session_figure(s, "chosen_by_the_library", f.by_kernel[0]);
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
         if (f.by_kernel[kernel + 1] > 0) {
-            session_figure(s, kernel_table[kernel].name, f.by_kernel[kernel + 1]);
+            session_figure(s, gemm_kernel_name(kernel), f.by_kernel[kernel + 1]);
         }
     }
     halfbyte_device_close(f.model);

@@ -63,7 +63,7 @@ static void large_run(session *s, const oracle_kernels *kernels, halfbyte_device
         gemm_poison(s, &data);
         const double ms = timed_run(s, plan, &data.operands);
         gemm_compare(s, kernels, kernel_table[kernel].name, &data, expected);
-        snprintf(figure, sizeof figure, "ms_kernel%d_%s", kernel, name);
+        snprintf(figure, sizeof figure, "ms_%s_%s", gemm_kernel_name(kernel), name);
         session_figure(s, figure, ms);
         halfbyte_plan_destroy(plan);
     }
@@ -157,7 +157,7 @@ static void repeats_run(session *s, halfbyte_family family)
     const gemm_shape shape = {.family = family, .m = 777, .n = 2112, .k = 3584};
     const int repeats = s->quick ? 50 : 1000;
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-        char name[32];
+        char name[96];
         double ms = 0;
         gemm_device_data data;
         gemm_data_make(s, &kernels, &shape, s->seed + (uint64_t)kernel, FILL_NORMAL, &data);
@@ -173,7 +173,7 @@ static void repeats_run(session *s, halfbyte_family family)
             ms += timed_run(s, plan, &data.operands);
             gemm_compare(s, &kernels, kernel_table[kernel].name, &data, expected);
         }
-        snprintf(name, sizeof name, "mean_ms_kernel%d", kernel);
+        snprintf(name, sizeof name, "mean_ms_%s", gemm_kernel_name(kernel));
         session_figure(s, name, ms / repeats);
         halfbyte_plan_destroy(plan);
     }
