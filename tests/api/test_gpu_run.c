@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * halfbyte_run() and halfbyte_check_groups() on a GPU device whose driver only writes down what it
- * is asked for.  What a run may call is in its table; anything else (to take memory, to wait, to
- * read) is a null pointer there and would end the test.  What the kernels do with their parameters
- * is tested on the emulator and on GPUs.  malloc and its kin come by here: see CMakeLists.txt.
+ * halfbyte_run() on a GPU device whose driver only writes down what it is asked for.  What a run
+ * may call is in its table; anything else (to take memory, to wait, to read) is a null pointer
+ * there and would end the test.  What the kernels do with their parameters is tested on the
+ * emulator and on GPUs.  malloc and its kin come by here: see CMakeLists.txt.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,35 +42,21 @@ static gpu fake;
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
-void __real_free(void *memory);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
-void __wrap_free(void *memory);
 
 static int allocations;
-static int live;
-static int allocation_fails_at;
-
-static void *counted(void *memory)
-{
-    live += memory != NULL;
-    return memory;
-}
 
 void *__wrap_malloc(size_t bytes)
 {
-    return ++allocations == allocation_fails_at ? NULL : counted(__real_malloc(bytes));
+    allocations++;
+    return __real_malloc(bytes);
 }
 
 void *__wrap_calloc(size_t count, size_t bytes)
 {
-    return ++allocations == allocation_fails_at ? NULL : counted(__real_calloc(count, bytes));
-}
-
-void __wrap_free(void *memory)
-{
-    live -= memory != NULL;
-    __real_free(memory);
+    allocations++;
+    return __real_calloc(count, bytes);
 }
 
 /* ---- driver ---------------------------------------------------------------------------------- */
@@ -163,7 +149,7 @@ static halfbyte_operands operands;
 static int fresh(void **state)
 {
     (void)state;
-    call_count = fails_at = allocation_fails_at = 0;
+    call_count = fails_at = 0;
     fake.driver = &run_driver;
     fake.sm_count = SMS;
     for (int i = 0; i < KERNEL_ALL; i++) {
@@ -213,8 +199,10 @@ static halfbyte_status run(void)
 {
     halfbyte_problem resolved = plan.problem;
     problem_resolve(&resolved, HALFBYTE_PROFILE_SM90);
-    halfbyte_plan made = {resolved, &device, gemm_workspace_bytes(&resolved),
-                          (gemm_kernel_set)1 << PRODUCT};
+    const halfbyte_plan made = {.problem = resolved,
+                                .device = &device,
+                                .workspace_bytes = gemm_workspace_bytes(&resolved),
+                                .kernels = (gemm_kernel_set)1 << PRODUCT};
     call_count = 0;
     allocations = 0;
     const halfbyte_status status =
@@ -335,91 +323,6 @@ static void test_failures(void **state)
     }
 }
 
-/* ---- halfbyte_check_groups() ----------------------------------------------------------------- */
-
-static int copies, waits, copy_fails_at;
-
-static cuda_result fake_copy(void *dst, cuda_pointer src, size_t bytes, cuda_stream on)
-{
-    assert_ptr_equal(on, stream);
-    memcpy(dst, (const void *)(uintptr_t)src, bytes);
-    copies++;
-    return copies == copy_fails_at ? 700 : 0;
-}
-
-static cuda_result fake_wait(cuda_stream on)
-{
-    assert_ptr_equal(on, stream);
-    waits++;
-    return 0;
-}
-
-static const cuda_driver check_driver = {.error_name = fake_error_name,
-                                         .context_push = fake_push,
-                                         .context_pop = fake_pop,
-                                         .copy_to_host = fake_copy,
-                                         .stream_synchronize = fake_wait};
-
-static halfbyte_status check(void)
-{
-    halfbyte_problem resolved = plan.problem;
-    problem_resolve(&resolved, HALFBYTE_PROFILE_SM90);
-    const halfbyte_plan made = {resolved, &device, 0, 0};
-    const int before = live;
-    fake.driver = &check_driver;
-    call_count = copies = waits = allocations = 0;
-    const halfbyte_status status = halfbyte_check_groups(&made, &operands, stream);
-    assert_int_equal(live, before);
-    return status;
-}
-
-static void test_check_groups(void **state)
-{
-    static const int64_t starts[] = {0, 77, 20, 77, 40, 77};
-    static const int64_t counts[] = {20, 10, 60};
-    static const int64_t too_many[] = {20, 10, 61};
-    static int32_t labels[M];
-    (void)state;
-    problem_make(HALFBYTE_GROUPING_RANGES);
-    plan.problem.index_type = HALFBYTE_INDEX_INT64;
-    operands.groups = (halfbyte_groups){.starts = starts, .starts_stride = 2, .counts = counts};
-    assert_int_equal(check(), HALFBYTE_SUCCESS);
-    assert_true(copies == 2 && waits == 2);
-    EXPECT_CALLS(PUSH, POP);
-    operands.groups.counts = too_many;
-    assert_int_equal(check(), HALFBYTE_ERR_INVALID_ARGUMENT);
-    assert_non_null(strstr(halfbyte_last_error(), "operands.groups.counts[2] = 61"));
-
-    problem_make(HALFBYTE_GROUPING_LABELS);
-    operands.groups.labels = labels;
-    labels[3] = 2;
-    assert_int_equal(check(), HALFBYTE_ERR_INVALID_ARGUMENT);
-    assert_non_null(strstr(halfbyte_last_error(), "operands.groups.labels[4] = 0"));
-    problem_make(HALFBYTE_GROUPING_DENSE);
-    assert_int_equal(check(), HALFBYTE_SUCCESS);
-    assert_int_equal(copies, 0);
-}
-
-static void test_check_groups_fails(void **state)
-{
-    static const int32_t starts[] = {0, 1, 2};
-    static const int32_t counts[] = {1, 1, 1};
-    (void)state;
-    problem_make(HALFBYTE_GROUPING_RANGES);
-    operands.groups = (halfbyte_groups){.starts = starts, .counts = counts};
-    for (copy_fails_at = 1; copy_fails_at <= 2; copy_fails_at++) {
-        assert_int_equal(check(), HALFBYTE_ERR_CUDA);
-        EXPECT_CALLS(PUSH, POP);
-    }
-    copy_fails_at = 0;
-    for (allocation_fails_at = 1; allocation_fails_at <= 2; allocation_fails_at++) {
-        assert_int_equal(check(), HALFBYTE_ERR_OUT_OF_MEMORY);
-        assert_int_equal(call_count, 0);
-    }
-    allocation_fails_at = 0;
-    assert_int_equal(check(), HALFBYTE_SUCCESS);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,8 +331,6 @@ int main(void)
         cmocka_unit_test_setup(test_early_start, fresh),
         cmocka_unit_test_setup(test_empty, fresh),
         cmocka_unit_test_setup(test_failures, fresh),
-        cmocka_unit_test_setup(test_check_groups, fresh),
-        cmocka_unit_test_setup(test_check_groups_fails, fresh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
