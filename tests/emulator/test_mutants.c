@@ -21,6 +21,7 @@ enum { FEWEST_OF_GEMM = 15, FEWEST_OF_OTHERS = 1 };
 
 typedef struct score {
     size_t total, reported, equivalent, faults;
+    size_t grid_waits; /* reported mutants without the wait for the grid before */
 } score;
 
 static void print_mutant(const char *what, const mutant *one)
@@ -47,6 +48,8 @@ static void try_mutant(const harness_kernel *kernel, mutant_set *set, const muta
     score *sum = &found->sum;
     sum->total++;
     sum->reported += result.reported;
+    sum->grid_waits +=
+        result.reported && strcmp(one->site->instruction, "grid_dependency_wait") == 0;
     if (entry != NULL) {
         found->used[entry - all] = true;
         sum->equivalent += !result.reported;
@@ -76,9 +79,16 @@ static int try_kernel(void *argument)
         print_message("%s: not clean unchanged, or too few sites\n", work->kernel->name);
         return 1;
     }
+    const size_t waits_before = work->found->sum.grid_waits;
     for (size_t i = 0; i < mutant_count(set); i++) {
         const mutant one = mutant_at(set, i);
         try_mutant(work->kernel, set, &one, report, work->found);
+    }
+    /* Every kernel may be started while the grid before it still writes what it reads. */
+    if (work->found->sum.grid_waits == waits_before) {
+        print_message("%s: none without its wait for the grid before is reported\n",
+                      work->kernel->name);
+        work->found->sum.faults++;
     }
     emu_report_destroy(report);
     mutant_set_destroy(set);
