@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/error.h"
+#include "api/pack_launch.h"
 
 /* ---- tensor maps ----------------------------------------------------------------------------- */
 
@@ -119,9 +120,42 @@ static size_t bounds_bytes(const halfbyte_problem *problem)
                : 0;
 }
 
+/* Row-major int4 weights in the order that kernels take. */
+bool gemm_packs_weights(const halfbyte_problem *problem)
+{
+    return problem->family == HALFBYTE_FAMILY_W4A8 && problem->b_layout == HALFBYTE_B_ROW_MAJOR &&
+           problem->n > 0 && problem->k > 0;
+}
+
+/* Words in the form that expresses every weight, since nobody has looked at them. */
+static struct int4_packed_shape packed_shape(const halfbyte_problem *problem)
+{
+    return (struct int4_packed_shape){.groups = problem->groups,
+                                      .n = problem->n,
+                                      .k = problem->k,
+                                      .group_k_offset = problem->group_k_offset,
+                                      .flags = INT4_PACKED_HOLDS_MINUS8};
+}
+
+/* Atoms are whole pieces of the workspace.  SIZE_MAX if no size_t holds them. */
+static size_t packed_bytes(const halfbyte_problem *problem)
+{
+    if (!gemm_packs_weights(problem)) {
+        return 0;
+    }
+    const struct int4_packed_shape shape = packed_shape(problem);
+    const int64_t bytes = int4_packed_bytes(&shape);
+    return bytes < 0 ? SIZE_MAX : (size_t)bytes;
+}
+
+/* The workspace: bounds of the groups, packed weights, sums of the ranges of k. */
 size_t gemm_workspace_bytes(const halfbyte_problem *problem)
 {
-    size_t bytes = bounds_bytes(problem);
+    const size_t bounds = bounds_bytes(problem), packed = packed_bytes(problem);
+    if (packed > SIZE_MAX - bounds) {
+        return SIZE_MAX;
+    }
+    size_t bytes = bounds + packed;
     if (problem->k_splits > 1 && problem->m_max > 0 && problem->n > 0) {
         size_t sums = (size_t)problem->k_splits * sizeof(float);
         const int64_t factors[] = {planes_of(problem), problem->m_max, problem->n};
@@ -134,6 +168,27 @@ size_t gemm_workspace_bytes(const halfbyte_problem *problem)
         bytes += sums;
     }
     return bytes;
+}
+
+/* The weights of all groups, packed into the workspace at each run. */
+static halfbyte_status packing_add(const halfbyte_problem *problem,
+                                   const halfbyte_operands *operands, void *packed,
+                                   gemm_params *gemm, gemm_launches *launches)
+{
+    const pack_tensors tensors = {.shape = packed_shape(problem),
+                                  .form = INT4_RAW,
+                                  .plain = (unsigned char *)(uintptr_t)operands->b.data,
+                                  .row_bytes = operands->b.ld / 2,
+                                  .group_bytes = operands->b.group_stride / 2,
+                                  .packed = packed};
+    pack_launch launch;
+    CHECK_STATUS(pack_launch_make(&tensors, false, &launch));
+    gemm_launch *one = launch_add(launches, launch.kernel, sizeof one->params.pack);
+    one->params.pack = launch.params;
+    one->blocks = launch.blocks;
+    gemm->b_packed = packed;
+    gemm->flags |= GEMM_HOLDS_MINUS8;
+    return HALFBYTE_SUCCESS;
 }
 
 /* LABELS: the bounds of the groups into the workspace, and from now on RANGES. */
@@ -247,9 +302,14 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     const bool finds_bounds = problem->grouping == HALFBYTE_GROUPING_LABELS;
     const bool fills_padding = problem->grouping != HALFBYTE_GROUPING_DENSE &&
                                (problem->flags & HALFBYTE_ZERO_FILL_PADDING) != 0;
-    gemm_params *gemm = &launches->launch[finds_bounds + fills_padding].params.gemm;
+    const bool packs = gemm_packs_weights(problem);
+    gemm_params *gemm = &launches->launch[packs + finds_bounds + fills_padding].params.gemm;
     gemm_params_fill(problem, operands, gemm);
     CHECK_STATUS(maps_encode(machine, kernel, problem, operands, &gemm->a, &gemm->b));
+    char *const behind_bounds = (char *)workspace + bounds_bytes(problem);
+    if (packs) {
+        CHECK_STATUS(packing_add(problem, operands, behind_bounds, gemm, launches));
+    }
     if (finds_bounds) {
         bounds_add(machine, problem, operands, workspace, &gemm->groups, launches);
     }
@@ -260,8 +320,8 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     product->cluster = row->cluster_m * row->cluster_n;
     product->blocks = blocks_of(units, gemm_sms(machine, problem), product->cluster);
     if (problem->k_splits > 1) {
-        splits_add(machine, problem, gemm,
-                   (float *)(void *)((char *)workspace + bounds_bytes(problem)), launches);
+        splits_add(machine, problem, gemm, (float *)(void *)(behind_bounds + packed_bytes(problem)),
+                   launches);
     }
     if (is_plain_dense(kernel)) {
         gemm_fp8_params params;

@@ -14,6 +14,7 @@
 #include "kernels/gemm_fp8_params.h"
 #include "kernels/gemm_params.h"
 #include "kernels/group_params.h"
+#include "kernels/pack_weights_params.h"
 
 /* What launches are made for. */
 typedef struct gemm_machine {
@@ -34,6 +35,7 @@ typedef struct gemm_launch {
         group_bounds_params bounds;
         zero_padding_params padding;
         add_splits_params splits;
+        pack_params pack;
     } params;
 } gemm_launch;
 
@@ -42,7 +44,7 @@ typedef struct gemm_launches {
     void *clear;
     size_t clear_bytes;
     int count;
-    gemm_launch launch[4];
+    gemm_launch launch[5];
 } gemm_launches;
 
 /* SMs that the problem may use. */
@@ -51,6 +53,9 @@ static inline int gemm_sms(const gemm_machine *machine, const halfbyte_problem *
     return problem->num_sms > 0 && problem->num_sms < machine->sm_count ? problem->num_sms
                                                                         : machine->sm_count;
 }
+
+/* Does each run pack the weights first? */
+bool gemm_packs_weights(const halfbyte_problem *problem);
 
 /* Bytes of workspace, for any m <= m_max; SIZE_MAX if no size_t holds them. */
 size_t gemm_workspace_bytes(const halfbyte_problem *problem);

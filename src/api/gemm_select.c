@@ -38,9 +38,10 @@ static inline bool accepts_fp8_block(const halfbyte_problem *problem)
                                     !varies_along_k(problem->b_scale.mode));
 }
 
+/* Row-major weights are packed ahead of the kernel. */
 static inline bool accepts_w4a8(const halfbyte_problem *problem)
 {
-    return problem->family == HALFBYTE_FAMILY_W4A8 && problem->b_layout == HALFBYTE_B_PACKED;
+    return problem->family == HALFBYTE_FAMILY_W4A8;
 }
 
 typedef bool accept_function(const halfbyte_problem *problem);

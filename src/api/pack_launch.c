@@ -50,9 +50,9 @@ static halfbyte_status blocks_count(const pack_tensors *t, int64_t chunks, pack_
 {
     const int64_t panels = t->shape.groups * int4_packed_panels(&t->shape);
     CHECK(chunks == 0 || panels <= MOST_BLOCKS / chunks, HALFBYTE_ERR_UNSUPPORTED,
-          "desc.groups = %" PRId64 ", n = %" PRId64 ", k = %" PRId64 ": more than %" PRId64
-          " blocks of threads",
-          t->shape.groups, t->shape.n, t->shape.k, MOST_BLOCKS);
+          "groups = %" PRId64 ", n = %" PRId64 ", k = %" PRId64 ": packed by %" PRId64
+          " times %" PRId64 " blocks of threads; a GPU takes at most %" PRId64,
+          t->shape.groups, t->shape.n, t->shape.k, panels, chunks, MOST_BLOCKS);
     launch->blocks = (uint32_t)(panels * chunks);
     launch->params.chunks = (uint32_t)chunks;
     return HALFBYTE_SUCCESS;

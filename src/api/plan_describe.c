@@ -4,6 +4,7 @@
 #include "api/describe.h"
 #include "api/enum_names.h"
 #include "api/error.h"
+#include "api/gemm_launch.h"
 #include "api/gemm_select.h"
 #include "api/plan.h"
 
@@ -91,6 +92,9 @@ halfbyte_status halfbyte_plan_describe(const halfbyte_plan *plan, char *text, si
     device_describe_add(&line, device);
     if (device->executor == HALFBYTE_EXECUTOR_GPU) {
         gemm_describe(&line, plan->kernels);
+        if (gemm_packs_weights(p)) {
+            describe_add(&line, " packs=run");
+        }
     }
     return describe_finish(&line, text, text_bytes);
 }
