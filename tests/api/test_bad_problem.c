@@ -42,8 +42,9 @@
 static const call_row device_rows[] = {
     OPEN(SET(null_result, 1), INVALID, "device = NULL"),
     OPEN(SET(options.struct_size, 0), INVALID, "options.struct_size = 0"),
-    OPEN(ADD(options.struct_size, -1), INVALID, "options.struct_size = 31"),
-    OPEN(SET(options.struct_size, 32 + 4097), INVALID, "options.struct_size = 4129"),
+    /* 32 bytes up to tune_file, which came later. */
+    OPEN(SET(options.struct_size, 31), INVALID, "options.struct_size = 31"),
+    OPEN(SET(options.struct_size, 40 + 4097), INVALID, "options.struct_size = 4137"),
     OPEN(SET(options.struct_size, -1), INVALID, "options.struct_size = 18446744073709551615"),
     OPEN(SET(options.executor, 4), INVALID, "options.executor = 4: accepted: auto (0)"),
     OPEN(SET(options.executor, -1), INVALID, "options.executor = -1"),

@@ -214,8 +214,38 @@ def bad_npy():
     write("npy", "bad_nothing", b"")
 
 
+# ---- tune files ----------------------------------------------------------------------------------
+
+def tune(name, text):
+    write("tune", name, text.encode() if isinstance(text, str) else text)
+
+
+TUNED = "family=fp8 grouping=dense n=4096 k=7168 rows=1..16 kernel=fp8_any_m128n128k128s6"
+
+
+def tunes():
+    tune("good", f"# H200\nhalfbyte-tune 1\n\n{TUNED} # 11 us\r\n"
+                 f"{TUNED.replace('dense', 'masked')} groups=8 sms=132\n")
+    tune("no_last_newline", f"halfbyte-tune 1\n{TUNED}")
+    tune("repeated", f"halfbyte-tune 1\n{TUNED}\n{TUNED}\n{TUNED} groups=1\n")
+    tune("other_kernel", f"halfbyte-tune 1\n{TUNED}0\n")
+    tune("empty", "")
+    tune("comment_only", "# nothing\n")
+    tune("no_version", TUNED)
+    tune("wrong_version", "halfbyte-tune 2\n")
+    tune("wrong_family", f"halfbyte-tune 1\n{TUNED.replace('fp8 ', 'int3 ')}\n")
+    tune("wrong_number", f"halfbyte-tune 1\n{TUNED.replace('7168', '99999999999')}\n")
+    tune("wrong_rows", f"halfbyte-tune 1\n{TUNED.replace('1..16', '16..1')}\n")
+    tune("wrong_kernel", f"halfbyte-tune 1\n{TUNED.replace('any_', 'Any/')}\n")
+    tune("twice", f"halfbyte-tune 1\n{TUNED} n=1\n")
+    tune("missing", "halfbyte-tune 1\nfamily=w4a8\n")
+    tune("unknown", "halfbyte-tune 1\nspeed=3\n")
+    tune("no_text", b"halfbyte-tune 1\n\x00\xff=\xfe\n")
+
+
 good_safetensors()
 bad_safetensors()
 index()
 good_npy()
 bad_npy()
+tunes()
