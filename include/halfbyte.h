@@ -235,9 +235,9 @@ typedef enum halfbyte_isa {
  *   threads   model: threads that work, the caller's included, 1 to 1024; 0 = as many as CPUs that
  *             the process may use.  Where the system refuses some, fewer: describe says how many.
  *   isa       model
- *   tune_file a file that `halfbyte tune` wrote: which kernel is the fastest for a shape.  Read when
- *             the device is opened.  NULL: the file that the environment variable HALFBYTE_TUNE_FILE
- *             names, if it is set.  Changes no bit.
+ *   tune_file a file that `halfbyte tune` wrote: which kernel is the fastest for a shape.  Read
+ *             when the device is opened.  "" for none; NULL: the file that the environment variable
+ *             HALFBYTE_TUNE_FILE names, if it is set.  Changes no bit.
  */
 typedef struct halfbyte_device_options {
     size_t struct_size;
@@ -253,9 +253,9 @@ typedef struct halfbyte_device_options {
  * Opens a device.  The model's threads are started here; they take no signals.
  *   device    *device is written on success only; to be closed with halfbyte_device_close()
  *   options   NULL = all defaults; not kept
- * ERR_INVALID_ARGUMENT (also a tune file that has faults or cannot be read), ERR_NO_DEVICE (no usable
- * driver or GPU, or a code path that this CPU lacks), ERR_UNSUPPORTED (executor not built into this
- * library), ERR_OUT_OF_MEMORY, ERR_CUDA.
+ * ERR_INVALID_ARGUMENT (also a tune file that has faults or cannot be read), ERR_NO_DEVICE (no
+ * usable driver or GPU, or a code path that this CPU lacks), ERR_UNSUPPORTED (executor not built
+ * into this library), ERR_OUT_OF_MEMORY, ERR_CUDA.
  */
 HALFBYTE_API halfbyte_status halfbyte_device_open(halfbyte_device **device,
                                                   const halfbyte_device_options *options);

@@ -23,8 +23,8 @@ halfbyte_status struct_copy_bytes(void *known, size_t known_bytes, size_t first_
                                   const void *source, const char *name, const char *type);
 
 /*
- * struct_copy(&local, source, "problem", halfbyte_problem).  No struct has grown since the first
- * release: its first size is its size.  One that grows gets that size by offsetof its new field.
+ * struct_copy(&local, source, "problem", halfbyte_problem), for structs that have not grown since
+ * the first release.  One that has gives struct_copy_bytes the offset of its first new field.
  */
 #define struct_copy(known, source, name, type)                                                     \
     struct_copy_bytes((known), sizeof(type), sizeof(type), (source), (name), #type)
