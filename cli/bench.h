@@ -105,7 +105,12 @@ bool bench_vendor_prepare(bench_vendor *vendor, const gpu_tensors *tensors, cons
 /* A bench_enqueue with the vendor as its context. */
 int bench_vendor_enqueue(void *vendor);
 
-/* ---- bits ------------------------------------------------------------------------------------ */
+/* ---- tensors and bits
+ * ------------------------------------------------------------------------------------ */
+
+/* Fills an instance quickly; minus8: one int4 weight is -8, else none.  Packs on the model device.
+ */
+int bench_fill(instance *made, halfbyte_device *model, uint64_t seed, bool minus8);
 
 /* Computes some rows of the first, the last and a middle group anew on the model device, into the
  * D of the instance, and compares them with `d`, a D of the same form. */

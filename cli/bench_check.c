@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample of a large product, computed anew by the CPU model. */
+/* Tensors for a measurement, and a sample of their product computed anew by the CPU model. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +7,17 @@
 #include "common.h"
 
 enum { ROWS = 4 }; /* of a group */
+
+int bench_fill(instance *made, halfbyte_device *model, uint64_t seed, bool minus8)
+{
+    int code = instance_randomize_weights(made, seed, FLAVOUR_QUICK);
+    if (code == CLI_OK && minus8 && made->problem.family == HALFBYTE_FAMILY_W4A8 && made->n > 0 &&
+        made->k > 0)
+        made->b[0] = (uint8_t)((made->b[0] & 0xf0) | 8);
+    if (code == CLI_OK)
+        code = instance_randomize_activations(made, seed, FLAVOUR_QUICK);
+    return code == CLI_OK ? instance_pack(made, model) : code;
+}
 
 typedef struct sample {
     instance *made;

@@ -163,17 +163,6 @@ static void state_facts(bench_work *work)
 
 /* ---- one shape ------------------------------------------------------------------------------- */
 
-static int fill(bench_work *work, instance *made)
-{
-    int code = instance_randomize_weights(made, (uint64_t)work->seed, FLAVOUR_QUICK);
-    if (code == CLI_OK && work->minus8 && made->problem.family == HALFBYTE_FAMILY_W4A8 &&
-        made->n > 0 && made->k > 0)
-        made->b[0] = (uint8_t)((made->b[0] & 0xf0) | 8);
-    if (code == CLI_OK)
-        code = instance_randomize_activations(made, (uint64_t)work->seed, FLAVOUR_QUICK);
-    return code == CLI_OK ? instance_pack(made, work->model) : code;
-}
-
 /* Says whether a device serves the shape, before memory is taken for it. */
 static int try_plan(bench_work *work, const bench_shape *shape, bool *served)
 {
@@ -202,7 +191,7 @@ static int measure(bench_work *work, const bench_shape *shape)
         return code;
     code = instance_create(&made, &shape->problem, NULL, 0);
     if (code == CLI_OK)
-        code = fill(work, &made);
+        code = bench_fill(&made, work->model, (uint64_t)work->seed, work->minus8);
     if (code == CLI_OK)
         code = work->gpu != NULL ? bench_time_gpu(work, &made, &row)
                                  : bench_time_model(work, &made, &row);

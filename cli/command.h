@@ -13,7 +13,8 @@
     XX(gemm, "multiply, and print errors and a checksum of the output bits")                       \
     XX(check, "prove that the arithmetic is exact on this machine")                                \
     XX(race, "run the GPU kernels on the CPU, under every schedule")                               \
-    XX(bench, "time products beside what the machine gives")
+    XX(bench, "time products beside what the machine gives")                                       \
+    XX(tune, "find the fastest kernel of each shape, for a file that the library reads")
 
 #define XX(name, summary) int command_##name(int argc, char **argv);
 CLI_COMMAND_MAP(XX)

@@ -83,6 +83,20 @@ int gpu_tensors_create(gpu_tensors *made, const gpu_driver *gpu, halfbyte_device
     return code == CLI_OK ? copy_tensors(made, from) : code;
 }
 
+int gpu_tensors_replan(gpu_tensors *made, halfbyte_device *device, const halfbyte_problem *problem)
+{
+    halfbyte_plan *plan = NULL;
+    int code = GPU_CALL(made->gpu, stream_wait, (made->gpu->stream));
+    if (code != CLI_OK)
+        return code;
+    halfbyte_status status = halfbyte_plan_create(&plan, problem, device);
+    if (status != HALFBYTE_SUCCESS)
+        return cli_fail_status(status, NULL);
+    halfbyte_plan_destroy(made->plan);
+    made->plan = plan;
+    return CLI_OK;
+}
+
 void gpu_tensors_free(gpu_tensors *made)
 {
     if (made->gpu == NULL)

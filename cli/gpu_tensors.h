@@ -27,6 +27,9 @@ int gpu_tensors_create(gpu_tensors *made, const gpu_driver *gpu, halfbyte_device
                        const instance *from);
 void gpu_tensors_free(gpu_tensors *made);
 
+/* Another plan of the same problem, such as one that chooses among other kernels. */
+int gpu_tensors_replan(gpu_tensors *made, halfbyte_device *device, const halfbyte_problem *problem);
+
 /* Enqueues the product. */
 halfbyte_status gpu_tensors_run(const gpu_tensors *made, halfbyte_stream stream);
 
