@@ -33,7 +33,7 @@ static void *part_add(layout *l, const char *name, int64_t bytes, size_t skew, b
     part->bytes = (size_t)bytes;
     part->is_output = is_output;
     l->bytes = part->offset + part->bytes;
-    return (char *)NULL + part->offset;
+    return (void *)(uintptr_t)part->offset;
 }
 
 static int64_t planes_of(const halfbyte_problem *p)
