@@ -76,6 +76,19 @@ bool gemm_serves(int index, const halfbyte_problem *problem)
     return gemm_kernel_accepts(index, &resolved);
 }
 
+bool gemm_serves_w4a8(halfbyte_b_layout layout)
+{
+    halfbyte_problem problem = gemm_fp8_problem(1, 8, 32, HALFBYTE_SCALE_MN_MAJOR);
+    bool serves = false;
+    problem.family = HALFBYTE_FAMILY_W4A8;
+    problem.b_layout = layout;
+    problem.b_scale.mode = HALFBYTE_SCALE_NONE;
+    for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
+        serves = serves || gemm_serves(kernel, &problem);
+    }
+    return serves;
+}
+
 /* f32 scales [matrices, mn, kb], one matrix after the other; both sides are told where they are. */
 static void scale_make(const session *s, const oracle_kernels *kernels, int64_t matrices,
                        int64_t mn, int64_t kb, halfbyte_scale_layout layout, uint64_t seed,
@@ -167,10 +180,11 @@ static cuda_pointer matrix_make(const session *s, const oracle_kernels *kernels,
     return matrix;
 }
 
-/* Packed on the host, from the very weights that the oracle reads. */
+/* Packed on the GPU, from the very weights that the oracle reads. */
 static void weights_pack(const session *s, const gemm_shape *shape, int64_t ld, cuda_pointer raw,
                          gemm_device_data *data)
 {
+    halfbyte_device *const device = gemm_device(HALFBYTE_EXECUTOR_GPU);
     halfbyte_int4_desc desc = halfbyte_int4_desc_init();
     size_t bytes = 0;
     desc.n = shape->n;
@@ -179,24 +193,19 @@ static void weights_pack(const session *s, const gemm_shape *shape, int64_t ld, 
     desc.ld = ld;
     desc.group_stride = shape->n * ld;
     desc.weight_group_size = 128;
-    const size_t raw_bytes = (size_t)(desc.groups * desc.group_stride / 2);
-    void *const from = session_host(raw_bytes);
+    halfbyte_status status = halfbyte_packed_weights_bytes(&desc, &bytes);
+    const cuda_pointer packed = session_allocate(s, bytes);
+    if (status == HALFBYTE_SUCCESS) {
+        status = halfbyte_pack_weights(device, &desc, session_pointer(raw), session_pointer(packed),
+                                       bytes, &data->header, NULL);
+    }
+    if (status != HALFBYTE_SUCCESS) {
+        session_die("%s", halfbyte_last_error());
+    }
     session_wait(s);
-    session_download(s, from, raw, raw_bytes);
-    if (halfbyte_packed_weights_bytes(&desc, &bytes) != HALFBYTE_SUCCESS) {
-        session_die("%s", halfbyte_last_error());
-    }
-    void *const packed = session_host(bytes);
-    if (halfbyte_pack_weights(NULL, &desc, from, packed, bytes, &data->header, NULL) !=
-        HALFBYTE_SUCCESS) {
-        session_die("%s", halfbyte_last_error());
-    }
-    const cuda_pointer at = session_allocate(s, bytes);
-    session_check(s, s->to_device(at, packed, bytes), "cuMemcpyHtoD");
-    data->operands.b = (halfbyte_matrix_in){session_pointer(at), 0, 0};
+    data->operands.b = (halfbyte_matrix_in){session_pointer(packed), 0, 0};
     data->operands.b_header = &data->header;
-    session_host_free(packed);
-    session_host_free(from);
+    halfbyte_device_close(device);
 }
 
 static void matrices_make(const session *s, const oracle_kernels *kernels, const gemm_shape *shape,

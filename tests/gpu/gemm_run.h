@@ -29,6 +29,9 @@ bool gemm_run_once(session *s, halfbyte_device *device, const halfbyte_problem *
 /* May kernel `index` of kernel_table serve the problem? */
 bool gemm_serves(int index, const halfbyte_problem *problem);
 
+/* Does any serve W4A8 with row-major weights, or packed ones? */
+bool gemm_serves_w4a8(halfbyte_b_layout layout);
+
 /* FP8, 1X128 by 128X128, bf16 out: the problem of the first kernel. */
 halfbyte_problem gemm_fp8_problem(int64_t m, int64_t n, int64_t k, halfbyte_scale_layout layout);
 

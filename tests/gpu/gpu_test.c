@@ -75,15 +75,7 @@ static void json_write(const options *o, const session *s, const char *name, boo
 /* Tests of products whose family no kernel of the library serves are left out. */
 static bool is_served(const gpu_test_row *row)
 {
-    halfbyte_problem w4a8 = gemm_fp8_problem(1, 8, 32, HALFBYTE_SCALE_MN_MAJOR);
-    w4a8.family = HALFBYTE_FAMILY_W4A8;
-    w4a8.b_layout = HALFBYTE_B_PACKED;
-    w4a8.b_scale.mode = HALFBYTE_SCALE_NONE;
-    bool serves = strstr(row->name, "gemm_w4a8") == NULL;
-    for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-        serves = serves || gemm_serves(kernel, &w4a8);
-    }
-    return serves;
+    return strstr(row->name, "gemm_w4a8") == NULL || gemm_serves_w4a8(HALFBYTE_B_PACKED);
 }
 
 /* The child's whole life.  A test that compared nothing has failed. */

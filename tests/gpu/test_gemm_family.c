@@ -24,7 +24,9 @@ typedef struct family_run {
 /* A few of the problems are wide, of many groups, or without k; all of them are ragged. */
 static struct case_options options_draw(struct random *r, const struct case_kind *kind, int index)
 {
-    struct case_options options = {.finite = index % 3 == 0, .aligned = true, .packed = true};
+    struct case_options options = {.finite = index % 3 == 0,
+                                   .aligned = true,
+                                   .packed = !gemm_serves_w4a8(HALFBYTE_B_ROW_MAJOR)};
     const bool masked = kind->form == FORM_MASKED_ALL || kind->form == FORM_MASKED_COUNTS;
     if (index % 8 == 3) {
         options.m = random_between(r, 1, masked ? 180 : 600);

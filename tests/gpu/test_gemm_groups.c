@@ -128,7 +128,7 @@ static void graph_run(session *s, struct random *r, const struct case_kind *kind
 {
     const struct case_options options = {.finite = true,
                                          .aligned = true,
-                                         .packed = true,
+                                         .packed = !gemm_serves_w4a8(HALFBYTE_B_ROW_MAJOR),
                                          .m = random_between(r, 40, 400),
                                          .n = random_between(r, 1, 300),
                                          .groups = random_between(r, 2, 40)};

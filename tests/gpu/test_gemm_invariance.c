@@ -70,7 +70,8 @@ static void weights_equalise(struct gemm_case *c)
         const int64_t bytes = (p->n + 63) / 64 * ((p->k + p->group_k_offset + 127) / 128) * 4096;
         groups_equalise(o->b.data, 8, 1, 0, bytes, bytes);
     } else {
-        groups_equalise(o->b.data, 8, p->n, o->b.ld, p->k, o->b.group_stride);
+        groups_equalise(o->b.data, p->family == HALFBYTE_FAMILY_W4A8 ? 4 : 8, p->n, o->b.ld, p->k,
+                        o->b.group_stride);
     }
     if (p->b_scale.mode == HALFBYTE_SCALE_128X128) {
         mn = (p->n + 127) / 128;
@@ -232,7 +233,7 @@ static void company_make(company *co, struct random *r, const struct case_kind *
     session *s = co->s;
     const struct case_options options = {.finite = finite,
                                          .aligned = true,
-                                         .packed = true,
+                                         .packed = !gemm_serves_w4a8(HALFBYTE_B_ROW_MAJOR),
                                          .m = ROWS,
                                          .n = random_between(r, 1, 260),
                                          .k = random_between(r, 1, 900),
