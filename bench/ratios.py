@@ -12,7 +12,7 @@ ratio = best_us * s / time_us, above 1 where halfbyte is faster.  s says how muc
 was in halfbyte's run than in the peers': the vendor's time now over then where the peers' run has
 one, else a plain read's time now over then where reading bounds the shape (read_us > mma_us), else
 the wgmma rate then over now.  "plain" is best_us / time_us, without s: where the two are far apart,
-the vendor's library has chosen another kernel than then.
+the vendor's library has chosen another kernel than then.  Rows with wrong bits have no ratio.
 """
 
 import argparse
@@ -63,6 +63,8 @@ def compare(row, peer):
     """ratio, s, its source, and whether the goal is met at the peers' speed of the machine."""
     s, source = speed_of_run(row, peer)
     best, goal, time = number(peer, "best_us"), number(peer, "goal_us"), number(row, "time_us")
+    if not row.get("bits_right", True):
+        return None, s, "BITS DIFFER", None
     if s is None or best is None or time is None:
         return None, s, source, None
     return best * s / time, s, source, None if goal is None else time / s <= goal
@@ -125,8 +127,7 @@ def main():
             print(f"{head} {row['time_us']:8.1f} {peer['best_us']:>8} {s:6.3f} {source:6} "
                   f"{ratio:6.3f} {float(peer['best_us']) / row['time_us']:6.3f} "
                   f"{peer.get('goal_us') or '':>8} "
-                  f"{'' if met is None else 'met' if met else '-'}"
-                  f"{'' if row.get('bits_right', True) else ' BITS DIFFER'}")
+                  f"{'' if met is None else 'met' if met else '-'}")
             classes.setdefault((peer["family"], peer["layout"]), []).append(
                 (ratio, met, peer, float(peer["best_us"]) / row["time_us"]))
     print()
