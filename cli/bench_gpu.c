@@ -275,7 +275,8 @@ int bench_read_us(bench_gpu *bench, gpu_address weights, uint64_t weight_bytes,
 int bench_mma_tflops(bench_gpu *bench, double *tflops)
 {
     const gpu_driver *gpu = &bench->gpu;
-    const double flops = BENCH_MMA_CHAIN * BENCH_MMA_FLOPS * (BENCH_MMA_THREADS / 128) * gpu->sms;
+    const int warpgroups = BENCH_MMA_THREADS / 128 * gpu->sms;
+    const double flops = BENCH_MMA_CHAIN * BENCH_MMA_FLOPS * warpgroups;
     bench_mma_params params = {(uint32_t)(MMA_MS * 1e-3 * 1.7e15 / flops / MMA_LAUNCHES), 1,
                                gpu_pointer(bench->sink)};
     void *list[] = {&params};
