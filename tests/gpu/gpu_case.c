@@ -4,12 +4,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/gemm_run.h"
+
 enum { PLACE = 256 }; /* of a block of memory: alignment, and what lies behind it at least */
 
 /* Bytes from one block's copy to the next one's. */
 static size_t place_of(size_t bytes)
 {
     return (bytes + PLACE - 1) / PLACE * PLACE + PLACE;
+}
+
+void gpu_case_make_served(struct gemm_case *c)
+{
+    bool serves = c->problem.k_splits <= 1;
+    for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
+        serves = serves || gemm_serves(kernel, &c->problem);
+    }
+    c->problem.k_splits = serves ? c->problem.k_splits : 1;
 }
 
 /* The block of the case's memory in which an address lies. */

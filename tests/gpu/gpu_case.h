@@ -16,6 +16,10 @@ typedef struct gpu_case {
     cuda_pointer d;                             /* the image of D, c->d_bytes */
 } gpu_case;
 
+/* Takes the splits of k out of a problem that no kernel serves with them (weight groups of 32 and
+ * 64). */
+void gpu_case_make_served(struct gemm_case *c);
+
 /* Into the arena, which must have room for it; what lies between the blocks is 0xff. */
 void gpu_case_upload(session *s, const struct gemm_case *c, gpu_case *on_gpu);
 

@@ -82,6 +82,7 @@ static void problem_run(family_run *f, const struct case_kind *kind, halfbyte_ty
     struct case_options options = options_draw(&f->r, kind, index);
     options.d_type = d_type;
     case_make(&c, &f->r, kind, &options);
+    gpu_case_make_served(&c);
     c.problem.num_sms = (int32_t)(random_percent(&f->r, 70) ? 0 : random_between(&f->r, 1, 140));
     session_reset(s);
     gpu_case_upload(s, &c, &on_gpu);

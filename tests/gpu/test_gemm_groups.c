@@ -137,6 +137,7 @@ static void graph_run(session *s, struct random *r, const struct case_kind *kind
     halfbyte_plan *plan[2] = {NULL, NULL};
     char text[GPU_CASE_TEXT];
     case_make(&c, r, kind, &options);
+    gpu_case_make_served(&c);
     gpu_case_text(&c, "replayed", text);
     session_doing(text);
     session_reset(s);
@@ -255,6 +256,7 @@ static void repeats_test(session *s, halfbyte_family family, int kind_index, enu
     struct gemm_case c;
     gpu_case on_gpu;
     case_make(&c, &r, &kind, &options);
+    gpu_case_make_served(&c);
     c.problem.num_sms = 0;
     session_reset(s);
     gpu_case_upload(s, &c, &on_gpu);

@@ -70,6 +70,7 @@ static void calls_test(session *s, halfbyte_family family, int step)
         const struct case_kind kind = case_kind_at(family, i % kinds, (enum group_form)(i / kinds));
         host_case h;
         case_make(&h.c, &r, &kind, &options);
+        gpu_case_make_served(&h.c);
         if (case_begin(s, &h, device, model)) {
             driver_calls_begin(device);
             gpu_case_run(s, h.plan, &h.on_gpu);

@@ -239,6 +239,7 @@ static void company_make(company *co, struct random *r, const struct case_kind *
                                          .k = random_between(r, 1, 900),
                                          .groups = GROUPS};
     case_make(&co->c, r, kind, &options);
+    gpu_case_make_served(&co->c);
     weights_equalise(&co->c);
     co->c.operands.c = co->c.before.c; /* D is elsewhere */
     co->c.problem.num_sms = 0;
