@@ -159,7 +159,7 @@ class Bench:
             if layer.family == "fp8_block":
                 self.weights = [Fp8Weights(layer, seed)]
             else:
-                self.weights = [Int4Weights(self.library, layer, seed, minus8)
+                self.weights = [Int4Weights(self.model, layer, seed, minus8)
                                 for minus8 in (False, True)]
         return self.weights
 

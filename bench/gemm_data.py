@@ -92,7 +92,7 @@ class Fp8Weights:
 class Int4Weights:
     """int4 [groups, n, k], packed, with a bf16 scale per 128 along k; with a -8 or without one."""
 
-    def __init__(self, library, layer, seed, minus8):
+    def __init__(self, model, layer, seed, minus8):
         generator = generator_of(seed)
         self.layer, (_, groups, n, k, layout) = layer, layer
         self.n, self.k, self.layout = n, k, layout
@@ -106,8 +106,8 @@ class Int4Weights:
             self.raw[expert] = (q[:, 0::2] & 15 | q[:, 1::2] << 4).view(torch.uint8).cpu()
         desc = hb.made(hb.Int4Desc, n=n, k=k, groups=self.experts, ld=k, group_stride=n * k,
                        weight_group_size=GROUP, scale_type=hb.BF16)
-        packed = torch.empty(library.packed_bytes(desc), dtype=torch.uint8)
-        self.header = library.pack(desc, self.raw.data_ptr(), packed.data_ptr(), packed.numel())
+        packed = torch.empty(model.packed_bytes(desc), dtype=torch.uint8)
+        self.header = model.pack(desc, self.raw.data_ptr(), packed.data_ptr(), packed.numel())
         self.header.groups = groups
         each = packed.numel() // self.experts
         self.bytes = groups * each

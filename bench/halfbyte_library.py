@@ -135,9 +135,10 @@ class Library:
         return size.value
 
     def pack(self, desc, source, packed, size):
-        """On the CPU; source and packed are addresses of host memory.  Returns the header."""
+        """On the CPU model's threads, so this must be the model; source and packed are addresses of
+        host memory.  Returns the header."""
         header = PackedHeader()
-        self.check(self.lib.halfbyte_pack_weights(None, C.byref(desc), C.c_void_p(source),
-                                                  C.c_void_p(packed), C.c_size_t(size),
-                                                  C.byref(header), None))
+        self.check(self.lib.halfbyte_pack_weights(self.device, C.byref(desc),
+                                                  C.c_void_p(source), C.c_void_p(packed),
+                                                  C.c_size_t(size), C.byref(header), None))
         return header
