@@ -21,9 +21,10 @@ typedef struct company {
     halfbyte_device *device;
     struct gemm_case c;
     gpu_case on_gpu;
-    cuda_pointer all;    /* D of the product of all rows */
-    cuda_pointer output; /* D of the run that is compared with it */
-    size_t element;      /* bytes */
+    halfbyte_packed_header one; /* of group 0's weights alone, which stand first */
+    cuda_pointer all;           /* D of the product of all rows */
+    cuda_pointer output;        /* D of the run that is compared with it */
+    size_t element;             /* bytes */
     int runs;
 } company;
 
@@ -104,6 +105,7 @@ static void rows_select(const company *co, int64_t first, int64_t rows, cuda_poi
     *o = co->on_gpu.operands;
     p->grouping = HALFBYTE_GROUPING_DENSE;
     p->groups = 1;
+    o->b_header = &co->one;
     p->flags = 0;
     p->m_max = rows;
     o->m = rows;
@@ -190,6 +192,7 @@ static void rows_grouped(company *co, struct random *r)
         rows_select(co, 0, ROWS, co->output, &p, &o);
         p.grouping = HALFBYTE_GROUPING_RANGES;
         p.groups = GROUPS;
+        o.b_header = &co->c.header;
         p.index_type = HALFBYTE_INDEX_INT32;
         p.num_sms = caps[i];
         o.groups.counts = session_pointer(counts);
@@ -206,6 +209,7 @@ static void rows_masked(company *co)
     rows_select(co, 0, ROWS_A_PLANE, co->output, &p, &o);
     p.grouping = HALFBYTE_GROUPING_MASKED;
     p.groups = GROUPS;
+    o.b_header = &co->c.header;
     o.a.group_stride = ROWS_A_PLANE * o.a.ld;
     o.c.group_stride = ROWS_A_PLANE * o.c.ld;
     o.d.group_stride = ROWS_A_PLANE * p.n;
@@ -241,6 +245,8 @@ static void company_make(company *co, struct random *r, const struct case_kind *
     case_make(&co->c, r, kind, &options);
     gpu_case_make_served(&co->c);
     weights_equalise(&co->c);
+    co->one = co->c.header;
+    co->one.groups = 1;
     co->c.operands.c = co->c.before.c; /* D is elsewhere */
     co->c.problem.num_sms = 0;
     session_reset(s);
