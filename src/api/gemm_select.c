@@ -135,26 +135,52 @@ static expected_groups groups_expected(const halfbyte_problem *problem,
     return (expected_groups){(m + groups - 1) / groups, m < groups ? m : groups};
 }
 
-static int64_t divided_up(int64_t value, int64_t by)
+/* Both at least 0.  Division is what the choice spends its time on, and small numbers take less. */
+static int64_t divided(int64_t value, int64_t by)
 {
-    return (value + by - 1) / by;
+    return (uint64_t)(value | by) >> 32 == 0 ? (int64_t)((uint32_t)value / (uint32_t)by)
+                                             : value / by;
 }
 
-static int64_t expected_ns(const kernel_row *row, const halfbyte_problem *problem,
-                           const expected_groups *groups, int sms)
+static int64_t divided_up(int64_t value, int64_t by)
 {
-    const int64_t cluster = (int64_t)row->cluster_m * row->cluster_n;
-    const int64_t high = divided_up(groups->rows, (int64_t)row->tile_m * row->cluster_m);
-    const int64_t wide = divided_up(problem->n, (int64_t)row->tile_n * row->cluster_n);
-    const int64_t at_once = sms / cluster > 0 ? sms / cluster : 1;
-    const int64_t k_blocks = divided_up(divided_up(problem->k, 128), problem->k_splits);
-    const int64_t units = groups->count * high * wide * problem->k_splits;
-    const int64_t waves = divided_up(units, at_once) * (k_blocks * row->block_ns + row->tile_ns);
+    return divided(value + by - 1, by);
+}
+
+/* What is the same for all kernels. */
+typedef struct expected_work {
+    expected_groups groups;
+    int64_t n;
+    int64_t splits;
+    int64_t k_blocks; /* of a split */
+    int64_t rate_ns;  /* at the memory's rate */
+    int64_t sms;
+} expected_work;
+
+static expected_work work_expected(const halfbyte_problem *problem, const expected_groups *groups,
+                                   int sms)
+{
     const int64_t bits = problem->family == HALFBYTE_FAMILY_W4A8 ? 4 : 8;
     const int64_t bytes =
         groups->count * (problem->n * problem->k * bits / 8 + groups->rows * problem->k);
-    const int64_t rate = bytes / MEMORY_BYTES_PER_NS;
-    return (waves > rate ? waves : rate) + waves / WAVES_SHARE;
+    return (expected_work){*groups,
+                           problem->n,
+                           problem->k_splits,
+                           divided_up(divided_up(problem->k, 128), problem->k_splits),
+                           bytes / MEMORY_BYTES_PER_NS,
+                           sms};
+}
+
+static int64_t expected_ns(const kernel_row *row, const expected_work *work)
+{
+    const int64_t cluster = (int64_t)row->cluster_m * row->cluster_n;
+    const int64_t high = divided_up(work->groups.rows, (int64_t)row->tile_m * row->cluster_m);
+    const int64_t wide = divided_up(work->n, (int64_t)row->tile_n * row->cluster_n);
+    const int64_t at_once = work->sms > cluster ? divided(work->sms, cluster) : 1;
+    const int64_t units = work->groups.count * high * wide * work->splits;
+    const int64_t waves =
+        divided_up(units, at_once) * (work->k_blocks * row->block_ns + row->tile_ns);
+    return (waves > work->rate_ns ? waves : work->rate_ns) + waves / WAVES_SHARE;
 }
 
 int gemm_kernel_for(gemm_kernel_set kernels, const tune_table *tune,
@@ -165,11 +191,12 @@ int gemm_kernel_for(gemm_kernel_set kernels, const tune_table *tune,
     if (tuned >= 0) {
         return tuned;
     }
+    const expected_work work = work_expected(problem, &groups, sms);
     int best = 0;
     int64_t best_ns = INT64_MAX;
     for (int i = 0; i < KERNEL_COUNT; i++) {
         if (gemm_set_has(kernels, i)) {
-            const int64_t ns = expected_ns(&kernel_table[i], problem, &groups, sms);
+            const int64_t ns = expected_ns(&kernel_table[i], &work);
             if (ns < best_ns) {
                 best = i;
                 best_ns = ns;
