@@ -14,18 +14,6 @@ static inline bool varies_along_k(halfbyte_scale_mode mode)
            mode == HALFBYTE_SCALE_K_GROUP;
 }
 
-/* A kernel whose parameters are gemm_fp8_params: one problem, no terms. */
-static bool accepts_fp8_block_dense(const halfbyte_problem *problem)
-{
-    return problem->family == HALFBYTE_FAMILY_FP8 && problem->grouping == HALFBYTE_GROUPING_DENSE &&
-           problem->a_scale.mode == HALFBYTE_SCALE_1X128 &&
-           problem->b_scale.mode == HALFBYTE_SCALE_128X128 &&
-           problem->d_type == HALFBYTE_TYPE_BF16 && problem->k_splits == 1 &&
-           problem->alpha_mode == HALFBYTE_ALPHA_NONE && problem->c_type == HALFBYTE_TYPE_NONE &&
-           problem->bias_type == HALFBYTE_TYPE_NONE &&
-           problem->channel_scale_type == HALFBYTE_TYPE_NONE;
-}
-
 static bool accepts_fp8(const halfbyte_problem *problem)
 {
     return problem->family == HALFBYTE_FAMILY_FP8;

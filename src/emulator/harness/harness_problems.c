@@ -189,6 +189,8 @@ static void grid_make(const harness_kernel *kernel, const harness_problem *from,
     const int64_t m = row->tile_m, n = row->tile_n;
     const int64_t k = number_behind(kernel->name, 'k'), stages = number_behind(kernel->name, 's');
     const int64_t unit = m * row->cluster_m; /* one row tile more leaves a cluster half idle */
+    const int64_t odd = n > 27 ? 27 : n - 5, fours = n > 32 ? n - 28 : n - 4;
+    const int64_t other = n > 32 ? n - 32 : 2 * n;
     const bool fp8 = from->problem.family == HALFBYTE_FAMILY_FP8;
     const struct {
         int64_t m, n, k;
@@ -196,8 +198,8 @@ static void grid_make(const harness_kernel *kernel, const harness_problem *from,
         uint32_t sms;
     } grid[HARNESS_GRID] = {
         {m / 2 + 5, n / 2 + 8, 0, PAIRS, 1},       {1, 8, k, WIDE, 1},
-        {m, n, (stages - 1) * k, WIDE, 1},         {m / 2 + 1, n - 28, stages * k, PLAIN, 1},
-        {m / 2, 27, (stages + 1) * k - 80, 2, 1},  {unit + 5, n - 32, 4 * k, WIDE, 1},
+        {m, n, (stages - 1) * k, WIDE, 1},         {m / 2 + 1, fours, stages * k, PLAIN, 1},
+        {m / 2, odd, (stages + 1) * k - 80, 2, 1}, {unit + 5, other, 4 * k, WIDE, 1},
         {m - 1, n, (2 * stages + 1) * k, WIDE, 1}, {unit + 4, n + 1, 3 * k, PAIRS, 2},
     };
     for (int i = 0; i < HARNESS_GRID; i++) {

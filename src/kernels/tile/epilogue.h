@@ -239,41 +239,70 @@ HB_DEVICE void transpose_quad(uint32_t word[4])
 }
 
 /* Four groups of eight columns of one row, `first` on being lane 0's: lane q stores group q. */
-HB_DEVICE void store_groups(const gemm_matrix *d, int64_t base, const fragment_place *at,
-                            int32_t row, int32_t first, uint32_t word[4])
+HB_DEVICE void store_groups(uint16_t *line, bool owned, int32_t first, int32_t end,
+                            uint32_t word[4])
 {
     const int32_t column = first + (int32_t)(lane_index() % 4u) * 8;
     transpose_quad(word);
-    if (column < at->column_end && row_is_owned(at, row)) {
-        global_store_u32x4((uint16_t *)d->data + base + row * d->ld + column, word[0], word[1],
-                           word[2], word[3]);
+    if (owned && column < end) {
+        global_store_u32x4(line + column, word[0], word[1], word[2], word[3]);
     }
 }
 
-/* Lines are rows: 16 elements of a thread are 32 columns of two rows, which four lanes hold. */
+/*
+ * Lines are rows, D is of 16 bits (type, a constant here) and takes 16-byte stores: 16 elements of
+ * a thread are 32 columns of two rows, which four lanes hold.
+ */
+HB_DEVICE void store_lines_16(const gemm_matrix *d, int64_t base, const float *acc, int count,
+                              const fragment_place *at, int32_t type)
+{
+    const int32_t quad = at->column - (int32_t)(lane_index() % 4u) * 2;
+    const bool owned = row_is_owned(at, at->row), owned8 = row_is_owned(at, at->row + 8);
+    uint16_t *line = (uint16_t *)d->data + base + at->row * d->ld;
+    uint16_t *line8 = line + 8 * d->ld;
+    int i, j;
+    HB_UNROLL
+    for (i = 0; i + 16 <= count; i += 16) {
+        uint32_t low[4], high[4];
+        HB_UNROLL
+        for (j = 0; j < 4; j++) {
+            low[j] = convert_pair(acc[i + 4 * j + 0], acc[i + 4 * j + 1], type);
+            high[j] = convert_pair(acc[i + 4 * j + 2], acc[i + 4 * j + 3], type);
+        }
+        store_groups(line, owned, quad + i * 2, at->column_end, low);
+        store_groups(line8, owned8, quad + i * 2, at->column_end, high);
+    }
+    HB_UNROLL
+    for (i = count / 16 * 16; i < count; i += 4) {
+        const int32_t column = at->column + i * 2;
+        if (owned && column < at->column_end) {
+            global_store_u32((uint32_t *)(line + column),
+                             convert_pair(acc[i + 0], acc[i + 1], type));
+        }
+        if (owned8 && column < at->column_end) {
+            global_store_u32((uint32_t *)(line8 + column),
+                             convert_pair(acc[i + 2], acc[i + 3], type));
+        }
+    }
+}
+
+/* Lines are rows, D is whatever it is. */
 HB_DEVICE void store_lines(const gemm_matrix *d, int64_t base, const float *acc, int count,
                            const fragment_place *at)
 {
-    const int32_t quad = at->column - (int32_t)(lane_index() % 4u) * 2;
-    int i, j;
+    int i;
+    if (d->vectors == 2 && d->type == ELEMENT_BF16) {
+        store_lines_16(d, base, acc, count, at, ELEMENT_BF16);
+        return;
+    }
+    if (d->vectors == 2 && d->type == ELEMENT_F16) {
+        store_lines_16(d, base, acc, count, at, ELEMENT_F16);
+        return;
+    }
     HB_UNROLL
-    for (i = 0; i < count; i += 16) {
-        if (i + 16 <= count && d->vectors == 2 && d->type != ELEMENT_F32) {
-            uint32_t low[4], high[4];
-            HB_UNROLL
-            for (j = 0; j < 4; j++) {
-                low[j] = convert_pair(acc[i + 4 * j + 0], acc[i + 4 * j + 1], d->type);
-                high[j] = convert_pair(acc[i + 4 * j + 2], acc[i + 4 * j + 3], d->type);
-            }
-            store_groups(d, base, at, at->row, quad + i * 2, low);
-            store_groups(d, base, at, at->row + 8, quad + i * 2, high);
-        } else {
-            HB_UNROLL
-            for (j = i; j < i + 16 && j < count; j += 4) {
-                store_two(d, base, at, at->row, at->column + j * 2, acc[j + 0], acc[j + 1]);
-                store_two(d, base, at, at->row + 8, at->column + j * 2, acc[j + 2], acc[j + 3]);
-            }
-        }
+    for (i = 0; i < count; i += 4) {
+        store_two(d, base, at, at->row, at->column + i * 2, acc[i + 0], acc[i + 1]);
+        store_two(d, base, at, at->row + 8, at->column + i * 2, acc[i + 2], acc[i + 3]);
     }
 }
 

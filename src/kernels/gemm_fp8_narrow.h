@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * FP8 GEMM for few tokens, any scales, dense and grouped: D = epilogue(A * B^T).
+ *
+ * With few tokens the time is that of bringing bytes to the SMs: the weights from memory, and the
+ * tokens from L2 to every block again.  So tiles are narrow, that all SMs have one, and nearly
+ * square, that few bytes come in for each product; and the ring holds all that shared memory can.
+ *
+ *          n  ->                   one block: TILE_M x TILE_N of D at a time, persistent
+ *        +-----+
+ *    m   | 64  | consumer 0        warps 0 .. 3     accumulate in registers, promote, store
+ *    |   +-----+
+ *    v   | 64  | consumer 1        warps 4 .. 7     only if TILE_M is 128
+ *        +-----+
+ *          four more warps         weights: issues the copies of B
+ *                                  tokens: issues the copies of A
+ *                                  scales: fetches them, 4 bytes a copy
+ *                                  scheduler: says which tile is next
+ *
+ * PARAMETERS (define before including)
+ *   GEMM_NAME       name of the kernel: that of the instance file and of its row in kernels.def
+ *   GEMM_TILE_M     16, 32, 64 or 128
+ *   GEMM_TILE_N     16, 32, 64 or 128
+ *   GEMM_SET        k blocks of a stage: 1, 2 or 4
+ *   GEMM_STAGES     stages of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
+ *
+ * SHARED MEMORY, from smem_base()
+ *   stage s at s * STAGE_BYTES     SET tiles of A, (TILE_M, 128) e4m3, 128-byte swizzle
+ *                                  SET tiles of B, (TILE_N, 128) e4m3, 128-byte swizzle
+ *   behind the stages              GEMM_STAGES x SET x TILE_M scales of A
+ *                                  GEMM_STAGES x SET x TILE_N scales of B (128X128: the first
+ *                                  counts)
+ *                                  barriers of the ring, work items
+ *
+ * SHORT TILES.  The tensor core multiplies 64 rows.  Of a tile of 16 or 32 it takes the rows behind
+ * it too, which are other tiles of the stage, and nobody looks at those results: warps without rows
+ * multiply with the others and keep nothing.
+ *
+ * START AND END.  Most problems give a block one tile or two, so what is paid once counts.  A block
+ * has no instructions in its caches when it starts and each line comes from L2: the way to the
+ * first copy is short (dense problems do not ask the scheduler, direct.h), and while the first
+ * copies are on their way the consumers run the epilogue once for a tile without rows, to have it
+ * at hand.
+ *
+ * RESULT: docs/numerics.md sections 4 to 6, the same bits as every other kernel.
+ */
+#include "kernels/gemm_params.h"
+#include "kernels/hopper/hopper.h"
+#include "kernels/tile/direct.h"
+#include "kernels/tile/epilogue.h"
+#include "kernels/tile/lane_scales.h"
+#include "kernels/tile/ring.h"
+#include "kernels/tile/work.h"
+
+#ifndef GEMM_NAME
+#error "define GEMM_NAME"
+#endif
+#if !defined(GEMM_TILE_M) || !defined(GEMM_TILE_N) || !defined(GEMM_SET) || !defined(GEMM_STAGES)
+#error "define GEMM_TILE_M, GEMM_TILE_N, GEMM_SET, GEMM_STAGES"
+#endif
+
+#define TILE_M GEMM_TILE_M
+#define TILE_N GEMM_TILE_N
+#define SET GEMM_SET
+#define BLOCK_K 128
+#define A_BYTES (TILE_M * BLOCK_K)
+#define B_BYTES (TILE_N * BLOCK_K)
+#define STAGE_BYTES (SET * (A_BYTES + B_BYTES))
+#define WARPGROUPS ((TILE_M + 63) / 64)
+#define CONSUMER_WARPS (WARPGROUPS * 4)
+#define GEMM_THREADS (CONSUMER_WARPS * 32 + 128)
+#define A_SCALES_BYTES (SET * TILE_M * 4)
+#define B_SCALES_BYTES (SET * TILE_N * 4)
+#define GEMM_SMEM_BYTES                                                                            \
+    (1024 + GEMM_STAGES * (STAGE_BYTES + A_SCALES_BYTES + B_SCALES_BYTES) +                        \
+     RING_BYTES(GEMM_STAGES) + WORK_BYTES)
+#define FRAGMENT (TILE_N / 2)
+
+#if GEMM_SMEM_BYTES > 232448
+#error "too many stages"
+#endif
+#if TILE_M + SET * TILE_N < 64
+#error "the tensor core would read behind a stage"
+#endif
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define WGMMA JOIN(wgmma_e4m3_ss_n, GEMM_TILE_N)
+
+#if TILE_M > 64
+#define PRODUCER_REGISTERS 40
+#define CONSUMER_REGISTERS 232
+#endif
+
+#include "kernels/gemm_fp8_narrow_loop.h"
+
+/* Where things lie in shared memory. */
+typedef struct layout {
+    smem_addr stages;
+    smem_addr a_scales;
+    smem_addr b_scales;
+    smem_addr ring;
+    smem_addr work;
+} layout;
+
+HB_DEVICE layout layout_of_block(void)
+{
+    layout at;
+    at.stages = smem_base();
+    at.a_scales = at.stages + GEMM_STAGES * STAGE_BYTES;
+    at.b_scales = at.a_scales + GEMM_STAGES * A_SCALES_BYTES;
+    at.ring = at.b_scales + GEMM_STAGES * B_SCALES_BYTES;
+    at.work = at.ring + RING_BYTES(GEMM_STAGES);
+    return at;
+}
+
+/* ---- producers: a warp each, ahead of the consumers by as much as the ring holds ---------------
+ */
+
+/* Weights.  What a set brings beyond the tile's last k block is not summed. */
+HB_DEVICE void produce_b(const gemm_params *p, const layout *at)
+{
+    const bool issues = elect_one();
+    ring r = ring_at(at->ring, GEMM_STAGES);
+    direct_work work = direct_work_at(at->work);
+    work_item item;
+    int32_t block;
+    int i;
+    while (direct_take(p, &work, TILE_M, TILE_N, &item)) {
+        for (block = item.first_block; issues && block < item.end_block; block += SET) {
+            const smem_addr b = at->stages + r.stage * STAGE_BYTES + SET * A_BYTES;
+            /* Boxes count whole, also where they hang over the edge. */
+            const smem_addr full = ring_acquire(&r, SET * B_BYTES);
+            HB_UNROLL
+            for (i = 0; i < SET; i++) {
+                tma_load_3d_hint(b + (uint32_t)i * B_BYTES, &p->b, full, (block + i) * BLOCK_K,
+                                 item.column, item.group, L2_EVICT_FIRST);
+            }
+            ring_advance(&r);
+        }
+        warp_sync();
+    }
+}
+
+/* Tokens, which all blocks read. */
+HB_DEVICE void produce_a(const gemm_params *p, const layout *at)
+{
+    const bool issues = elect_one();
+    ring r = ring_at(at->ring, GEMM_STAGES);
+    direct_work work = direct_work_at(at->work);
+    work_item item;
+    int32_t block;
+    int i;
+    while (direct_take(p, &work, TILE_M, TILE_N, &item)) {
+        for (block = item.first_block; issues && block < item.end_block; block += SET) {
+            const smem_addr a = at->stages + r.stage * STAGE_BYTES;
+            const smem_addr full = ring_acquire(&r, SET * A_BYTES);
+            HB_UNROLL
+            for (i = 0; i < SET; i++) {
+                tma_load_3d_hint(a + (uint32_t)i * A_BYTES, &p->a, full, (block + i) * BLOCK_K,
+                                 item.row, item.plane, L2_EVICT_LAST);
+            }
+            ring_advance(&r);
+        }
+        warp_sync();
+    }
+}
+
+HB_DEVICE void produce_scales(const gemm_params *p, const layout *at)
+{
+    ring r = ring_at(at->ring, GEMM_STAGES);
+    direct_work work = direct_work_at(at->work);
+    work_item item;
+    lane_scales a, b;
+    int32_t block;
+    int i;
+    while (direct_take(p, &work, TILE_M, TILE_N, &item)) {
+        lane_scales_begin(&a, &p->a_scale, item.plane, item.first_block, item.row, item.row_end,
+                          TILE_M);
+        lane_scales_begin(&b, &p->b_scale, item.group, item.first_block, item.column, p->n, TILE_N);
+        HB_NO_UNROLL
+        for (block = item.first_block; block < item.end_block; block += SET) {
+            ring_wait_empty(&r);
+            HB_UNROLL
+            for (i = 0; i < SET; i++) {
+                const uint32_t slot = r.stage * SET + (uint32_t)i;
+                if (block + i < item.end_block) {
+                    lane_scales_copy(&a, &p->a_scale, at->a_scales + slot * (TILE_M * 4u), TILE_M);
+                    lane_scales_copy(&b, &p->b_scale, at->b_scales + slot * (TILE_N * 4u), TILE_N);
+                }
+            }
+            cp_async_mbarrier_arrive_noinc(r.full + r.stage * 8u);
+            ring_advance(&r);
+        }
+    }
+}
+
+HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgroup)
+{
+    FRAGMENT_F32(even, SET * FRAGMENT);
+    FRAGMENT_F32(odd, SET * FRAGMENT);
+    FRAGMENT_F32(acc, FRAGMENT);
+    const uint32_t thread = thread_index() % 128u;
+    const uint32_t row = warpgroup * 64u + thread / 32u * 16u + thread % 32u / 4u;
+    const uint32_t pair = thread % 4u * 2u;
+    direct_work work = direct_work_at(at->work);
+    work_item item = work_nothing();
+    consumer c;
+    int i;
+    c.ahead = ring_at(at->ring, GEMM_STAGES);
+    c.behind = 0;
+    c.a = at->stages + warpgroup * (64u * BLOCK_K);
+    c.b = at->stages + SET * A_BYTES;
+    c.b_by_column = p->b_scale.mn_shift == 0;
+    c.a_scales = at->a_scales + row % TILE_M * 4u; /* without rows: any scales */
+    c.b_scales = at->b_scales + (c.b_by_column ? pair * 4u : 0u);
+    c.has_rows = warp_index() * 16u < TILE_M;
+    c.partial[0] = even;
+    c.partial[1] = odd;
+    c.acc = acc;
+    do {
+        HB_UNROLL
+        for (i = 0; i < FRAGMENT; i++) {
+            acc[i] = 0.0f;
+        }
+        sum_tile(&c, item.end_block - item.first_block);
+        if (c.has_rows) {
+            epilogue(p, &item, acc, FRAGMENT, item.row + (int32_t)row, item.column + (int32_t)pair,
+                     false);
+        }
+    } while (direct_take(p, &work, TILE_M, TILE_N, &item));
+}
+
+/* ---- the block ---------------------------------------------------------------------------------
+ */
+
+HB_DEVICE void schedule(const gemm_params *p, const layout *at)
+{
+    work_shape shape;
+    shape.rows = TILE_M;
+    shape.columns = TILE_N;
+    shape.row = 0;
+    shape.column = 0;
+    shape.first = block_index();
+    shape.step = block_count();
+    if (!work_is_direct(p)) {
+        work_schedule(p, &shape, work_ring_at(at->work));
+    }
+}
+
+HB_DEVICE void prepare(const gemm_params *p, const layout *at, uint32_t warp)
+{
+    if (warp == CONSUMER_WARPS && elect_one()) {
+        const ring r = ring_at(at->ring, GEMM_STAGES);
+        if (p->k_blocks > 0) { /* else there are no maps */
+            tma_prefetch_map(&p->b);
+        }
+        ring_init(&r, 2 + 32, CONSUMER_WARPS);
+    } else if (warp == CONSUMER_WARPS + 1 && elect_one()) {
+        if (p->k_blocks > 0) {
+            tma_prefetch_map(&p->a);
+        }
+        work_ring_init(at->work, CONSUMER_WARPS + 3);
+    }
+    scales_prepare(&p->a_scale, at->a_scales, GEMM_STAGES * SET * TILE_M, GEMM_THREADS);
+    scales_prepare(&p->b_scale, at->b_scales, GEMM_STAGES * SET * TILE_N, GEMM_THREADS);
+    block_sync();
+    grid_dependency_wait();
+    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
+        grid_launch_dependents();
+    }
+}
+
+KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
+{
+    const layout at = layout_of_block();
+    const uint32_t warp = warp_index();
+    prepare(p, &at, warp);
+    if (warp < CONSUMER_WARPS) {
+#ifdef CONSUMER_REGISTERS
+        setmaxnreg_inc(CONSUMER_REGISTERS);
+#endif
+        consume(p, &at, warp / 4u);
+        return;
+    }
+#ifdef PRODUCER_REGISTERS
+    setmaxnreg_dec(PRODUCER_REGISTERS);
+#endif
+    if (warp == CONSUMER_WARPS) {
+        produce_b(p, &at);
+    } else if (warp == CONSUMER_WARPS + 1) {
+        produce_a(p, &at);
+    } else if (warp == CONSUMER_WARPS + 2) {
+        produce_scales(p, &at);
+    } else {
+        schedule(p, &at);
+    }
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tiles without the scheduler, for kernels whose blocks have few of them.
+ *
+ * In a dense problem whose k is one range every warp can tell its block's tiles by itself, so the
+ * first copy does not wait until the scheduler has written, and the others have read, the first
+ * work item.  All other problems go through the work ring.
+ *
+ * ORDER.  Down the rows of a column of tiles, then the next: blocks that run at the same time read
+ * the same weights.
+ */
+#ifndef HALFBYTE_KERNELS_TILE_DIRECT_H
+#define HALFBYTE_KERNELS_TILE_DIRECT_H
+
+#include "kernels/tile/work.h"
+
+typedef struct direct_work {
+    work_ring ring;
+    uint32_t next; /* tile */
+} direct_work;
+
+HB_DEVICE bool work_is_direct(const gemm_params *p)
+{
+    return p->groups.kind == GEMM_DENSE && p->k_splits == 1;
+}
+
+HB_DEVICE direct_work direct_work_at(smem_addr memory)
+{
+    direct_work w;
+    w.ring = work_ring_at(memory);
+    w.next = block_index();
+    return w;
+}
+
+/* A tile without rows and without k blocks. */
+HB_DEVICE work_item work_nothing(void)
+{
+    work_item item;
+    item.group = item.plane = item.split = 0;
+    item.row = item.row_end = item.column = 0;
+    item.first_block = item.end_block = 0;
+    return item;
+}
+
+/* As work_take(), by the same warps, for tiles of rows x columns. */
+HB_DEVICE bool direct_take(const gemm_params *p, direct_work *w, uint32_t rows, uint32_t columns,
+                           work_item *item)
+{
+    const uint32_t high = work_rounded_up((uint32_t)p->m, rows);
+    const uint32_t wide = work_rounded_up((uint32_t)p->n, columns);
+    uint32_t column = w->next;
+    if (!work_is_direct(p)) {
+        return work_take(&w->ring, item);
+    }
+    if (high > 1) {
+        column /= high;
+    }
+    *item = work_nothing();
+    item->row = (int32_t)((w->next - column * high) * rows);
+    item->row_end = p->m;
+    item->column = (int32_t)(column * columns);
+    item->end_block = p->k_blocks;
+    w->next += block_count();
+    return column < wide;
+}
+
+#endif
