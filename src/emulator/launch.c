@@ -136,7 +136,7 @@ static void block_begin(machine *m, block *owner, uint32_t index)
 static void begin(machine *m, uint32_t first)
 {
     clock_table_reset(&m->clocks);
-    m->spare_count = 0;
+    m->spare_clock = NULL;
     m->live = m->thread_count;
     m->grid_live[0] = m->grid_live[1] = 0;
     m->grid_waiters.first = m->launch_waiters.first = NULL;

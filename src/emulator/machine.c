@@ -2,6 +2,7 @@
 #include "emulator/machine.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 machine the_machine;
 
@@ -26,22 +27,35 @@ uint32_t *machine_clock(void)
     return made;
 }
 
-void spare_clocks_take(uint32_t **vc, uint32_t **f)
+/* A spare vector's first words hold the address of the next. */
+static uint32_t *spare_take(void)
 {
     machine *m = &the_machine;
-    *vc = m->spare_count > 0 ? m->spare_clocks[--m->spare_count] : machine_clock();
-    *f = m->spare_count > 0 ? m->spare_clocks[--m->spare_count] : machine_clock();
-    clock_clear(&m->clocks, *vc);
-    clock_clear(&m->clocks, *f);
+    uint32_t *taken = m->spare_clock;
+    if (taken == NULL) {
+        return machine_clock();
+    }
+    memcpy(&m->spare_clock, taken, sizeof m->spare_clock);
+    clock_clear(&m->clocks, taken);
+    return taken;
+}
+
+static void spare_return(uint32_t *clock)
+{
+    memcpy(clock, &the_machine.spare_clock, sizeof the_machine.spare_clock);
+    the_machine.spare_clock = clock;
+}
+
+void spare_clocks_take(uint32_t **vc, uint32_t **f)
+{
+    *vc = spare_take();
+    *f = spare_take();
 }
 
 void spare_clocks_return(uint32_t *vc, uint32_t *f)
 {
-    machine *m = &the_machine;
-    if (m->spare_count + 2 <= sizeof m->spare_clocks / sizeof m->spare_clocks[0]) {
-        m->spare_clocks[m->spare_count++] = vc;
-        m->spare_clocks[m->spare_count++] = f;
-    }
+    spare_return(vc);
+    spare_return(f);
 }
 
 /* splitmix64 */

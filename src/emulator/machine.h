@@ -191,8 +191,7 @@ struct machine {
     emu_site *volatile copying; /* the instruction that copies to or from kernel memory now, for
                                    faults */
 
-    uint32_t *spare_clocks[64]; /* pairs */
-    uint32_t spare_count;
+    uint32_t *spare_clock; /* the first of a list; NULL: none */
 
     /* Operations, oldest first. */
     operation *first, *last, *free_operations;

@@ -82,6 +82,29 @@ KERNEL(polling_kernel, barrier_params, p, THREADS)
     }
 }
 
+/* Copies that arrive, all of a round in flight at once, for so many rounds that the emulator must
+ * use again what it gave to earlier ones. */
+enum { COPY_ROUNDS = 60 };
+KERNEL(arriving_copies_kernel, barrier_params, p, THREADS)
+{
+    const smem_addr base = smem_base();
+    const smem_addr bar = base + THREADS * 4;
+    const uint32_t t = thread_index();
+    uint32_t round, sum = 0;
+    if (t == 0) {
+        mbarrier_init(bar, THREADS);
+    }
+    block_sync();
+    for (round = 0; round < COPY_ROUNDS; round++) {
+        cp_async_4(base + t * 4u, p->out + t);
+        cp_async_mbarrier_arrive_noinc(bar);
+        mbarrier_wait(bar, round & 1u);
+        sum += smem_load_u32(base + (t + 1) % THREADS * 4u);
+        block_sync();
+    }
+    global_store_u32(p->out + t, sum);
+}
+
 typedef struct fixture {
     _Alignas(64) uint32_t out[THREADS];
     emu_memory *memory;
@@ -175,6 +198,25 @@ static void test_polling(void **state)
     }
 }
 
+static void test_arriving_copies(void **state)
+{
+    fixture *f = *state;
+    const barrier_params params = {f->out, 0, 0, 0};
+    const emu_launch launch = {
+        "barrier", arriving_copies_kernel, &params, sizeof params, 1, 1, THREADS, 4096, 0};
+    for (int index = 0; index < ALL_SCHEDULES; index++) {
+        const emu_config config = schedule_numbered(index, 7, NULL, 0);
+        for (uint32_t i = 0; i < THREADS; i++) {
+            f->out[i] = i;
+        }
+        assert_int_equal(emu_run(&config, f->memory, &launch, 1, f->report), EMU_OK);
+        assert_int_equal(emu_report_count(f->report), 0);
+        for (uint32_t i = 0; i < THREADS; i++) {
+            assert_int_equal(f->out[i], (i + 1) % THREADS * COPY_ROUNDS);
+        }
+    }
+}
+
 static void test_arguments(void **state)
 {
     fixture *f = *state;
@@ -208,6 +250,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unordered, setup, teardown),
         cmocka_unit_test_setup_teardown(test_deadlock_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_polling, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_arriving_copies, setup, teardown),
         cmocka_unit_test_setup_teardown(test_arguments, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
