@@ -27,9 +27,23 @@ static inline bool accepts_fp8_block(const halfbyte_problem *problem)
 }
 
 /* Row-major weights are packed ahead of the kernel. */
-static inline bool accepts_w4a8(const halfbyte_problem *problem)
+static bool accepts_w4a8(const halfbyte_problem *problem)
 {
-    return problem->family == HALFBYTE_FAMILY_W4A8;
+    return problem->family == HALFBYTE_FAMILY_W4A8 && problem->weight_group_size != 32 &&
+           problem->weight_group_size != 64;
+}
+
+/* No scales of A along k. */
+static bool accepts_w4a8_no_1x128(const halfbyte_problem *problem)
+{
+    return accepts_w4a8(problem) && !varies_along_k(problem->a_scale.mode);
+}
+
+/* Weight groups of 32 and 64.  Ranges of k end at multiples of 128 in the kernels. */
+static bool accepts_w4a8_groups(const halfbyte_problem *problem)
+{
+    return problem->family == HALFBYTE_FAMILY_W4A8 && !accepts_w4a8(problem) &&
+           problem->k_splits == 1;
 }
 
 typedef bool accept_function(const halfbyte_problem *problem);
@@ -79,8 +93,10 @@ gemm_kernel_set gemm_select(const halfbyte_problem *problem, gemm_kernel_set bui
 halfbyte_status gemm_select_failed(const halfbyte_problem *problem)
 {
     if (problem->family == HALFBYTE_FAMILY_W4A8) {
-        return status_fail(HALFBYTE_ERR_UNSUPPORTED,
-                           "no GPU kernel of this version serves family W4A8");
+        return status_fail(
+            HALFBYTE_ERR_UNSUPPORTED,
+            "no GPU kernel serves the problem: k_splits > 1 with weight groups of 32 or "
+            "64, or HALFBYTE_SKIP_KERNELS leaves none");
     }
     return status_fail(HALFBYTE_ERR_UNSUPPORTED,
                        "no GPU kernel serves the problem: HALFBYTE_SKIP_KERNELS leaves none");

@@ -108,6 +108,7 @@ typedef struct gemm_params {
     int32_t k_blocks; /* of 128: ceil((k + k_offset) / 128); 0 for an empty sum */
     int32_t k_offset; /* W4A8: group_k_offset; k of A begins at -k_offset */
     int32_t block_k;  /* length of a block of docs/numerics.md section 4: 32, 64 or 128 */
+    int32_t k_groups; /* such blocks: ceil((k + k_offset) / block_k); 0 for an empty sum */
     int32_t k_splits; /* ranges of k with sums of their own; > 1: D is their f32 sums, one range
                          after the other at split_stride, and finish.h does the rest */
     int64_t split_stride;

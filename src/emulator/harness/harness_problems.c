@@ -132,6 +132,7 @@ static const harness_problem table[] = {
 
     /* W4A8, in the same order. */
     W4A8(20, 72, 256, DENSE, 1, 1, WIDE | FEWER, A(1X128, MN), K(128, BF16, MN_MAJOR), D(BF16)),
+    W4A8(20, 72, 256, DENSE, 1, 1, WIDE, A(OUTER, MN), K(128, BF16, K_MAJOR), D(BF16)),
     W4A8(20, 72, 512, DENSE, 1, 1, WIDE, A(OUTER, MN), K(128, BF16, INTERLEAVED4), D(BF16)),
     W4A8(9, 136, 192, DENSE, 1, 2, PAIRS, A(TENSOR, MN), K(64, F16, MN_MAJOR), D(F16), ALPHA,
          .group_k_offset = 32),

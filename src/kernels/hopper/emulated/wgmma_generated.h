@@ -37,6 +37,8 @@
     emu_wgmma_ss(d, 160, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_ss_n176(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 176, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
+#define wgmma_e4m3_ss_n184(d, desc_a, desc_b, scale_d) \
+    emu_wgmma_ss(d, 184, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_ss_n192(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 192, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_ss_n208(d, desc_a, desc_b, scale_d) \
@@ -81,6 +83,8 @@
     emu_wgmma_rs(d, 160, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_rs_n176(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 176, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
+#define wgmma_e4m3_rs_n184(d, a, desc_b, scale_d) \
+    emu_wgmma_rs(d, 184, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_rs_n192(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 192, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_rs_n208(d, a, desc_b, scale_d) \

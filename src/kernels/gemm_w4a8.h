@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * W4A8 GEMM, dense and grouped: D = epilogue(A * B^T), B int4 packed (docs/formats.md).
+ *
+ * The weights take the side of the tensor core that always has 64 rows: they come from registers,
+ * where int4 becomes e4m3 (tile/int4_atom.h).  Tokens come from shared memory.
+ *
+ *                 tokens ->                one block: TILE_ROWS rows of B x TILE_TOKENS rows of A
+ *               +-------------+
+ *    rows of B  | 64          |            warps 0 .. 3   producer, scheduler, two for scales
+ *    |          +-------------+            warps 4 .. 7   consumer 0
+ *    v          | 64          |            warps 8 .. 11  consumer 1 (TILE_ROWS 128)
+ *               +-------------+
+ *
+ * PARAMETERS (define before including)
+ *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
+ *   GEMM_TILE_ROWS     64 or 128
+ *   GEMM_TILE_TOKENS   an n that wgmma has
+ *   GEMM_STAGE_BLOCKS  k blocks of 128 a stage: 1, 2 or 4
+ *   GEMM_STAGES        stages of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
+ *   GEMM_PARTIALS      partial accumulators: 2, or 1 where registers allow no more
+ *   GEMM_GROUPS        weight groups a k block at most: 1, or 4 (groups of 32 and 64)
+ *   GEMM_TOKEN_SCALES  scales of A along k: 0 never, 1 always, 2 both
+ *
+ * SHARED MEMORY, from smem_base()
+ *   stage s at s * STAGE_BYTES     weights: TILE_ROWS / 64 x STAGE_BLOCKS atoms of 4,096 bytes
+ *                                  tokens: STAGE_BLOCKS x (TILE_TOKENS, 128) e4m3, 128-byte swizzle
+ *   behind the stages              scales (gemm_w4a8_scales.h)
+ *                                  barriers of the ring, work items
+ *
+ * RESULT: docs/numerics.md sections 3 to 6, the same bits whatever the tile.
+ */
+#include "kernels/gemm_params.h"
+#include "kernels/hopper/hopper.h"
+#include "kernels/tile/epilogue.h"
+#include "kernels/tile/int4_atom.h"
+#include "kernels/tile/ring.h"
+#include "kernels/tile/store_across.h"
+#include "kernels/tile/work.h"
+
+#if !defined(GEMM_NAME) || !defined(GEMM_TILE_ROWS) || !defined(GEMM_TILE_TOKENS) ||               \
+    !defined(GEMM_STAGE_BLOCKS) || !defined(GEMM_STAGES) || !defined(GEMM_PARTIALS) ||             \
+    !defined(GEMM_GROUPS) || !defined(GEMM_TOKEN_SCALES)
+#error "define the parameters"
+#endif
+
+#define TILE_ROWS GEMM_TILE_ROWS
+#define TILE_TOKENS GEMM_TILE_TOKENS
+#define STAGE_BLOCKS GEMM_STAGE_BLOCKS
+#define UNROLL (STAGE_BLOCKS == 1 ? 2 : STAGE_BLOCKS) /* k blocks a trip of the main loop */
+#define BLOCK_K 128
+#define FRAGMENT (TILE_TOKENS / 2)
+#define WARPGROUPS (TILE_ROWS / 64)
+#define CONSUMER_WARPS (WARPGROUPS * 4)
+#define GEMM_THREADS (128 + CONSUMER_WARPS * 32)
+
+#define PANEL_BYTES (STAGE_BLOCKS * ATOM_BYTES) /* of one warpgroup's rows in a stage */
+#define WEIGHT_BYTES (WARPGROUPS * PANEL_BYTES)
+#define TOKEN_BYTES (TILE_TOKENS * BLOCK_K) /* of a k block */
+#define STAGE_BYTES (WEIGHT_BYTES + STAGE_BLOCKS * TOKEN_BYTES)
+#define GROUP_SCALE_BYTES ((TILE_ROWS + TILE_TOKENS) * 4u)
+#define SCALE_BYTES (STAGE_BLOCKS * GEMM_GROUPS * GROUP_SCALE_BYTES)
+#define GEMM_SMEM_BYTES                                                                            \
+    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + RING_BYTES(GEMM_STAGES) + WORK_BYTES)
+
+/* The pool of 3 x 168 registers a thread, shared out by need. */
+#define PRODUCER_REGISTERS 56
+#define CONSUMER_REGISTERS 224
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define WGMMA JOIN(wgmma_e4m3_rs_n, GEMM_TILE_TOKENS)
+
+/* Where things lie in shared memory. */
+typedef struct layout {
+    smem_addr stages;
+    smem_addr scales;
+    smem_addr ring;
+    smem_addr work;
+} layout;
+
+HB_DEVICE layout layout_of_block(void)
+{
+    layout at;
+    at.stages = smem_base();
+    at.scales = at.stages + GEMM_STAGES * STAGE_BYTES;
+    at.ring = at.scales + GEMM_STAGES * SCALE_BYTES;
+    at.work = at.ring + RING_BYTES(GEMM_STAGES);
+    return at;
+}
+
+/* A tile's k blocks, filled up to whole trips. */
+HB_DEVICE int32_t padded_blocks(int32_t first_block, int32_t end_block)
+{
+    return (end_block - first_block + UNROLL - 1) / UNROLL * UNROLL;
+}
+
+/* The group of a tile's last stage whose token scales are the epilogue's factors instead. */
+#define FACTOR_GROUP ((STAGE_BLOCKS - 1) * GEMM_GROUPS)
+
+#include "kernels/gemm_w4a8_loop.h"
+#include "kernels/gemm_w4a8_scales.h"
+
+/* ---- producer -------------------------------------------------------------------------------- */
+
+/* The panels of 64 rows of the tile that exist. */
+HB_DEVICE uint32_t panels_of(const gemm_params *p, const work_item *item)
+{
+    return p->n - item->column > 64 ? WARPGROUPS : 1u;
+}
+
+/* One stage, from `block` on; of its blocks, `count` exist.  The others get zeros for tokens, read
+ * past the end of k, and keep the weights that are there: any word is a number. */
+HB_DEVICE void load_stage(const gemm_params *p, const work_item *item, const uint8_t *weights,
+                          smem_addr stage, smem_addr full, int32_t block, int32_t count)
+{
+    const uint32_t bytes = (uint32_t)count * ATOM_BYTES;
+    uint32_t panel;
+    int32_t i;
+    for (panel = 0; bytes > 0 && panel < panels_of(p, item); panel++) {
+        bulk_load_hint(stage + panel * PANEL_BYTES,
+                       weights + ((int64_t)panel * p->k_blocks + block) * ATOM_BYTES, bytes, full,
+                       L2_EVICT_FIRST);
+    }
+    HB_UNROLL
+    for (i = 0; i < STAGE_BLOCKS; i++) {
+        const int32_t k = (i < count ? block + i : p->k_blocks) * BLOCK_K - p->k_offset;
+        tma_load_3d_hint(stage + WEIGHT_BYTES + (uint32_t)i * TOKEN_BYTES, &p->a, full, k,
+                         item->row, item->plane, L2_EVICT_LAST);
+    }
+}
+
+/* One warp, of which one lane issues: keeps the ring full, through all tiles without a pause. */
+HB_DEVICE void produce(const gemm_params *p, const layout *at)
+{
+    const bool issues = elect_one();
+    const int64_t panels = (p->n + 63) / 64;
+    ring r = ring_at(at->ring, GEMM_STAGES);
+    work_ring work = work_ring_at(at->work);
+    work_item item;
+    int32_t i;
+    while (work_take(&work, &item)) {
+        const int64_t panel = item.group * panels + item.column / 64;
+        const uint8_t *weights = p->b_packed + panel * p->k_blocks * ATOM_BYTES;
+        const int32_t blocks = item.end_block - item.first_block;
+        for (i = 0; issues && i < padded_blocks(0, blocks); i += STAGE_BLOCKS) {
+            const int32_t left = blocks - i < 0 ? 0 : blocks - i;
+            const int32_t count = left < STAGE_BLOCKS ? left : STAGE_BLOCKS;
+            const uint32_t bytes =
+                (uint32_t)count * ATOM_BYTES * panels_of(p, &item) + STAGE_BLOCKS * TOKEN_BYTES;
+            const smem_addr full = r.full + r.stage * 8u;
+            ring_wait_empty(&r);
+            fence_proxy_async(); /* the weights and the tokens there were read by ordinary loads */
+            mbarrier_arrive_expect_tx(full, bytes);
+            load_stage(p, &item, weights, at->stages + r.stage * STAGE_BYTES, full,
+                       item.first_block + i, count);
+            ring_advance(&r);
+        }
+        warp_sync();
+    }
+}
+
+/* ---- consumers ------------------------------------------------------------------------------- */
+
+/* The consumers' place in the ring of work items, from the number of tiles they have done. */
+HB_DEVICE work_ring work_ring_after(smem_addr memory, uint32_t tiles)
+{
+    work_ring work = work_ring_at(memory);
+    work.slot = tiles % WORK_SLOTS;
+    work.parity = tiles / WORK_SLOTS % 2u;
+    return work;
+}
+
+/*
+ * Waits for the next tile; trips of its sum, -1 if there is no tile.  By way of a shuffle, which
+ * tells the compiler that all lanes have the same: the loop's state then lives in uniform
+ * registers.
+ */
+HB_DEVICE int32_t next_trips(smem_addr memory, uint32_t tiles)
+{
+    const work_ring work = work_ring_after(memory, tiles);
+    const smem_addr slot = work.slots + work.slot * 32u;
+    uint32_t high[4];
+    int32_t trips;
+    mbarrier_wait(work_full(&work), work.parity);
+    smem_load_u32x4(slot + 16u, high);
+    trips = ((int32_t)(high[3] - high[2]) + UNROLL - 1) / UNROLL;
+    trips = (int32_t)smem_load_u32(slot) < 0 ? -1 : trips;
+    return (int32_t)shuffle_u32((uint32_t)trips, 0);
+}
+
+/* Takes the tile that next_trips() has seen.  After its sum, so that it costs no registers before.
+ */
+HB_DEVICE work_item take_summed(smem_addr memory, uint32_t tiles)
+{
+    const work_ring work = work_ring_after(memory, tiles);
+    const smem_addr slot = work.slots + work.slot * 32u;
+    uint32_t low[4], high[4];
+    work_item item;
+    smem_load_u32x4(slot, low);
+    smem_load_u32x4(slot + 16u, high);
+    warp_sync(); /* all lanes have loaded before one says so */
+    if (elect_one()) {
+        mbarrier_arrive(work_empty(&work));
+    }
+    item.group = (int32_t)low[0];
+    item.plane = (int32_t)low[1];
+    item.row = (int32_t)low[2];
+    item.row_end = (int32_t)low[3];
+    item.column = (int32_t)high[0];
+    item.split = (int32_t)high[1];
+    item.first_block = (int32_t)high[2];
+    item.end_block = (int32_t)high[3];
+    return item;
+}
+
+/* The loop by the form of the words. */
+HB_DEVICE void sum_tile_of(const gemm_params *p, consumer *c, int groups, bool a128, int32_t trips)
+{
+    loop_kind kind;
+    kind.groups = groups;
+    kind.a128 = a128;
+    if (p->flags & GEMM_HOLDS_MINUS8) {
+        kind.f3 = true;
+        sum_blocks(c, kind, trips);
+    } else {
+        kind.f3 = false;
+        sum_blocks(c, kind, trips);
+    }
+}
+
+/* The loop by the scales of A. */
+HB_DEVICE void sum_tile_groups(const gemm_params *p, consumer *c, int groups, int32_t trips)
+{
+#if GEMM_TOKEN_SCALES == 2
+    if (p->a_scale.data != NULL) {
+        sum_tile_of(p, c, groups, true, trips);
+    } else {
+        sum_tile_of(p, c, groups, false, trips);
+    }
+#else
+    sum_tile_of(p, c, groups, GEMM_TOKEN_SCALES == 1, trips);
+#endif
+}
+
+/* The choice is the same for all threads. */
+HB_DEVICE void sum_tile(const gemm_params *p, consumer *c, int32_t trips)
+{
+#if GEMM_GROUPS == 1
+    sum_tile_groups(p, c, 1, trips);
+#else
+    if (p->block_k == 32) {
+        sum_tile_groups(p, c, 4, trips);
+    } else {
+        sum_tile_groups(p, c, 2, trips);
+    }
+#endif
+}
+
+HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgroup)
+{
+    FRAGMENT_U32(a0, ATOM_REGISTERS);
+    FRAGMENT_U32(a1, ATOM_REGISTERS);
+    FRAGMENT_F32(partial0, FRAGMENT);
+#if GEMM_PARTIALS == 2
+    FRAGMENT_F32(partial1, FRAGMENT);
+#endif
+    FRAGMENT_F32(acc, FRAGMENT);
+    consumer c;
+    uint32_t tiles = 0;
+    int32_t trips;
+    int i;
+    c.ahead = ring_at(at->ring, GEMM_STAGES);
+    c.passed = 0;
+    c.stages = at->stages;
+    c.stage[0] = c.stage[1] = at->stages;
+    c.scales = at->scales;
+    c.p = p;
+    c.warpgroup = warpgroup;
+    c.words = thread_index() % 128u * 16u;
+    c.a[0] = a0;
+    c.a[1] = a1;
+    c.partial[0] = partial0;
+#if GEMM_PARTIALS == 2
+    c.partial[1] = partial1;
+#endif
+    c.acc = acc;
+    while ((trips = next_trips(at->work, tiles)) >= 0) {
+        work_item item;
+        HB_UNROLL
+        for (i = 0; i < FRAGMENT; i++) {
+            acc[i] = 0.0f;
+        }
+        if (trips > 0) {
+            sum_tile(p, &c, trips);
+        }
+        item = take_summed(at->work, tiles);
+        tiles++;
+        epilogue_across(p, &item, acc, FRAGMENT, item.column + (int32_t)warpgroup * 64, trips == 0,
+                        thread_index_anew() % 128u);
+    }
+}
+
+HB_DEVICE void schedule(const gemm_params *p, const layout *at)
+{
+    work_shape shape;
+    shape.rows = TILE_TOKENS;
+    shape.columns = TILE_ROWS;
+    shape.row = 0;
+    shape.column = 0;
+    shape.first = block_index();
+    shape.step = block_count();
+    work_schedule(p, &shape, work_ring_at(at->work));
+}
+
+KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
+{
+    const layout at = layout_of_block();
+    const uint32_t warp = warp_index();
+    if (thread_index() == 0) {
+        const ring r = ring_at(at.ring, GEMM_STAGES);
+        ring_init(&r, 1 + SCALE_ARRIVALS + (p->a_scale.data != NULL ? 32 : 0), CONSUMER_WARPS);
+        work_ring_init(at.work, CONSUMER_WARPS + 3);
+    }
+    block_sync();
+    grid_dependency_wait();
+    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
+        grid_launch_dependents();
+    }
+    if (warp >= 4) {
+#if TILE_ROWS > 64
+        setmaxnreg_inc(CONSUMER_REGISTERS);
+#endif
+        consume(p, &at, warp / 4u - 1u);
+        return;
+    }
+#if TILE_ROWS > 64
+    setmaxnreg_dec(PRODUCER_REGISTERS);
+#endif
+    if (warp == 0) {
+        produce(p, &at);
+    } else if (warp == 1) {
+        schedule(p, &at);
+    } else {
+        produce_scales(p, at.scales, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work),
+                       warp - 2u);
+    }
+}

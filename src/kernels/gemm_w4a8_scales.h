@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scales along k of the W4A8 kernels: from global memory, any layout and type, to fp32 in a stage
+ * of the ring.
+ *
+ * A warp loads a few stages' scales into registers before it waits for the first of them to be
+ * free, so the loads run as far ahead as the ring is long; two warps share the work.  What they
+ * read is mostly a line that nobody has read yet, so lines are asked for another 32 blocks ahead.
+ *
+ * A stage holds, for each of its k blocks and each weight group in it,
+ *   TILE_ROWS    factors of the weights' rows: with scales of A the scale itself, else
+ *                mul_rn(scale, 512), and 512 where the weights have none along k
+ *                (rows g and g + 8 of each 16 stand side by side, as a thread wants them)
+ *   TILE_TOKENS  scales of A, one a token, if A has scales along k
+ *
+ * A group that does not exist (the last atom may end before its groups do, the last stage before
+ * its blocks do) has the factors -0 and 1: its products are +0, and acc + +0 * -0 is acc, whatever
+ * acc is.
+ */
+#ifndef HALFBYTE_KERNELS_GEMM_W4A8_SCALES_H
+#define HALFBYTE_KERNELS_GEMM_W4A8_SCALES_H
+
+#include "kernels/gemm_params.h"
+#include "kernels/hopper/hopper.h"
+#include "kernels/tile/ring.h"
+#include "kernels/tile/work.h"
+
+/* e4m3 to fp32: its exponent and fraction in place, times 2^120, which is exact. */
+HB_DEVICE float f32_of_e4m3(uint32_t bits)
+{
+    const float magnitude = mul_rn(f32_of_bits((bits & 0x7fu) << 20), f32_of_bits(0x7b800000u));
+    const uint32_t sign = (bits & 0x80u) << 24;
+    return f32_of_bits((bits & 0x7fu) == 0x7fu ? 0x7fffffffu : bits_of_f32(magnitude) | sign);
+}
+
+#define ROW_SCALES 2                              /* rows of a lane */
+#define STAGE_GROUPS (STAGE_BLOCKS * GEMM_GROUPS) /* groups of a stage, at most */
+#define STAGE_LOADS (STAGE_GROUPS * ROW_SCALES)   /* of a lane */
+#define MOST_LOADS (TILE_ROWS > 64 ? 4 : 8)       /* of a lane at a time, by its registers */
+#define SCALE_STAGES (STAGE_LOADS < MOST_LOADS ? MOST_LOADS / STAGE_LOADS : 1)
+#define SCALE_LOADS (SCALE_STAGES * STAGE_LOADS)
+#define PREFETCHED_BLOCKS 32
+
+/* Weight groups in a k block. */
+HB_DEVICE int32_t groups_of(const gemm_params *p)
+{
+    return GEMM_GROUPS == 1 ? 1 : p->block_k == 32 ? 4 : 2;
+}
+
+HB_DEVICE int32_t scale_bytes(const gemm_scales *s)
+{
+    return s->type == ELEMENT_F32 ? 4 : s->type == ELEMENT_E4M3 ? 1 : 2;
+}
+
+/* Elements from a row's first scale to that of k group kb. */
+HB_DEVICE int64_t scale_offset(const gemm_scales *s, int32_t kb)
+{
+    return (kb >> 2) * s->stride_k4 + (kb & 3) * s->stride_k;
+}
+
+/* What a scale warp keeps of a tile; the rest it reads again when it needs it. */
+typedef struct scale_tile {
+    smem_addr slot; /* of the work item */
+    int32_t group, column;
+    int32_t first_block, end_block;
+} scale_tile;
+
+/* By way of shuffles, which tell the compiler that all lanes have the same. */
+HB_DEVICE int32_t uniform_load(smem_addr at)
+{
+    return (int32_t)shuffle_u32(smem_load_u32(at), 0);
+}
+
+/* Bytes from a tile's first scale of any k group to those of a lane's rows, which are `column` +
+ * lane and 32 further on.  Rows past the end read the last row's; their sums are never stored. */
+typedef struct scale_rows {
+    int32_t offset[ROW_SCALES];
+} scale_rows;
+
+HB_DEVICE scale_rows scale_rows_of(const gemm_params *p, int32_t column)
+{
+    const gemm_scales *s = &p->b_scale;
+    scale_rows rows;
+    int i;
+    HB_UNROLL
+    for (i = 0; i < ROW_SCALES; i++) {
+        const int32_t row = column + (int32_t)lane_index() + i * 32;
+        const int32_t inside = (row < p->n ? row : p->n - 1) - column;
+        rows.offset[i] = inside * (int32_t)s->stride_mn * scale_bytes(s);
+    }
+    return rows;
+}
+
+/* Scale of the tile's first row in k group kb, or in the last. */
+HB_DEVICE const uint8_t *scale_of_group(const gemm_params *p, const scale_tile *tile, int32_t kb)
+{
+    const gemm_scales *s = &p->b_scale;
+    const int64_t index = tile->group * s->group_stride + tile->column * s->stride_mn +
+                          scale_offset(s, kb < p->k_groups ? kb : p->k_groups - 1);
+    return (const uint8_t *)s->data + index * scale_bytes(s);
+}
+
+/* A scale as it is stored. */
+HB_DEVICE uint32_t scale_raw(const uint8_t *address, int32_t bytes)
+{
+    return bytes == 4   ? global_load_u32_nc((const uint32_t *)address)
+           : bytes == 2 ? global_load_u16_nc((const uint16_t *)address)
+                        : global_load_u8_nc(address);
+}
+
+/* The k group of index q among those from k block `block` on. */
+HB_DEVICE int32_t group_at(const gemm_params *p, int32_t block, int q)
+{
+    return (block + q / GEMM_GROUPS) * groups_of(p) + q % GEMM_GROUPS;
+}
+
+/* Scales of SCALE_STAGES stages from k block `block` on, as they are stored.  All loads are issued
+ * before one is waited for.  bytes: a constant. */
+HB_DEVICE void load_scales(const gemm_params *p, const scale_rows *rows, const scale_tile *tile,
+                           int32_t block, int32_t bytes, uint32_t raw[SCALE_LOADS])
+{
+    int q, i;
+    HB_UNROLL
+    for (q = 0; q < SCALE_STAGES * STAGE_GROUPS; q++) {
+        const uint8_t *first = scale_of_group(p, tile, group_at(p, block, q));
+        HB_UNROLL
+        for (i = 0; i < ROW_SCALES; i++) {
+            raw[q * ROW_SCALES + i] = scale_raw(first + rows->offset[i], bytes);
+        }
+    }
+}
+
+/* The scales of a turn that begins with k block `block`, as fp32; 1 where there are none.  Times
+ * 512 unless A's scale comes first (docs/numerics.md section 5). */
+HB_DEVICE void fetch_scales(const gemm_params *p, const scale_rows *rows, const scale_tile *tile,
+                            int32_t block, uint32_t raw[SCALE_LOADS])
+{
+    const gemm_scales *s = &p->b_scale;
+    const float factor = p->a_scale.data == NULL ? 512.0f : 1.0f;
+    int i;
+    if (s->data == NULL) {
+        HB_UNROLL
+        for (i = 0; i < SCALE_LOADS; i++) {
+            raw[i] = bits_of_f32(1.0f);
+        }
+    } else if (s->type == ELEMENT_F32) {
+        load_scales(p, rows, tile, block, 4, raw);
+    } else if (s->type == ELEMENT_E4M3) {
+        load_scales(p, rows, tile, block, 1, raw);
+        HB_UNROLL
+        for (i = 0; i < SCALE_LOADS; i++) {
+            raw[i] = bits_of_f32(f32_of_e4m3(raw[i]));
+        }
+    } else {
+        load_scales(p, rows, tile, block, 2, raw);
+        if (s->type == ELEMENT_BF16) {
+            HB_UNROLL
+            for (i = 0; i < SCALE_LOADS; i++) {
+                raw[i] <<= 16;
+            }
+        } else {
+            HB_UNROLL
+            for (i = 0; i < SCALE_LOADS; i++) {
+                raw[i] = bits_of_f32(f32_of_f16((uint16_t)raw[i]));
+            }
+        }
+    }
+    HB_UNROLL
+    for (i = 0; i < SCALE_LOADS; i++) {
+        raw[i] = bits_of_f32(mul_rn(f32_of_bits(raw[i]), factor));
+    }
+}
+
+/* One stage's, from `block` on, to its place in shared memory. */
+HB_DEVICE void store_scales(const gemm_params *p, int32_t block, int32_t end_block, smem_addr to,
+                            const uint32_t raw[STAGE_LOADS])
+{
+    const uint32_t lane = lane_index();
+    const smem_addr mine = to + lane / 16u * 64u + lane % 8u * 8u + lane / 8u % 2u * 4u;
+    int q, i;
+    HB_UNROLL
+    for (q = 0; q < STAGE_GROUPS; q++) {
+        const bool exists =
+            block + q / GEMM_GROUPS < end_block && group_at(p, block, q) < p->k_groups;
+        HB_UNROLL
+        for (i = 0; i < ROW_SCALES; i++) {
+            smem_store_u32(mine + (uint32_t)q * GROUP_SCALE_BYTES + (uint32_t)i * 128u,
+                           exists ? raw[q * ROW_SCALES + i] : 0x80000000u);
+        }
+    }
+}
+
+/* Rows of A of the tile. */
+typedef struct token_rows {
+    int32_t group, plane, row, row_end;
+} token_rows;
+
+HB_DEVICE token_rows token_rows_of(const scale_tile *tile)
+{
+    uint32_t low[4];
+    token_rows t;
+    smem_load_u32x4(tile->slot, low);
+    t.group = (int32_t)low[0];
+    t.plane = (int32_t)low[1];
+    t.row = (int32_t)low[2];
+    t.row_end = (int32_t)low[3];
+    return t;
+}
+
+/* Scales of the tokens, one a group, to each group of one stage. */
+HB_DEVICE void copy_token_scales(const gemm_params *p, const scale_tile *tile, int32_t block,
+                                 smem_addr to)
+{
+    const token_rows rows = token_rows_of(tile);
+    const gemm_scales *s = &p->a_scale;
+    int q;
+    uint32_t t;
+    HB_NO_UNROLL
+    for (q = 0; q < STAGE_GROUPS; q++) {
+        const float *of_block = (const float *)s->data + rows.plane * s->group_stride +
+                                scale_offset(s, block + q / GEMM_GROUPS);
+        const bool exists =
+            block + q / GEMM_GROUPS < tile->end_block && group_at(p, block, q) < p->k_groups;
+        HB_NO_UNROLL
+        for (t = lane_index(); t < TILE_TOKENS; t += 32) {
+            const smem_addr at = to + (uint32_t)q * GROUP_SCALE_BYTES + (TILE_ROWS + t) * 4u;
+            if (!exists) {
+                smem_store_f32(at, 1.0f);
+            } else if (rows.row + (int32_t)t < rows.row_end) {
+                cp_async_4(at, of_block + (rows.row + (int32_t)t) * s->stride_mn);
+            }
+        }
+    }
+}
+
+/* Factors of the tokens for the epilogue, with the last group of the tile's last stage. */
+HB_DEVICE void store_token_factors(const gemm_params *p, const scale_tile *tile, smem_addr to)
+{
+    const token_rows rows = token_rows_of(tile);
+    const gemm_vector *v = &p->epilogue.row_scale;
+    const float *data =
+        (const float *)v->data +
+        (p->epilogue.row_scale_by_group ? rows.group : rows.plane) * v->group_stride;
+    const int32_t lane = (int32_t)lane_index();
+    float factor[(TILE_TOKENS + 31) / 32];
+    int i;
+    HB_UNROLL
+    for (i = 0; i < TILE_TOKENS; i += 32) {
+        const int32_t row = rows.row + lane + i;
+        factor[i / 32] =
+            global_load_f32_nc(data + (int64_t)(row < rows.row_end ? row : rows.row) * v->stride);
+    }
+    HB_UNROLL
+    for (i = 0; i < TILE_TOKENS; i += 32) {
+        if (lane + i < TILE_TOKENS) {
+            smem_store_f32(to + (uint32_t)(TILE_ROWS + lane + i) * 4u, factor[i / 32]);
+        }
+    }
+}
+
+/* Asks for the lines of the next blocks' scales, one block a lane: those of the tile's first rows.
+ */
+HB_DEVICE void prefetch_scales(const gemm_params *p, const scale_tile *tile, int32_t block)
+{
+    const gemm_scales *a = &p->a_scale;
+    const int32_t mine = block + (int32_t)lane_index();
+    if (mine >= tile->end_block) {
+        return;
+    }
+    if (p->b_scale.data != NULL) {
+        prefetch_l2(scale_of_group(p, tile, mine * groups_of(p)));
+    }
+    if (a->data != NULL) {
+        const token_rows rows = token_rows_of(tile);
+        prefetch_l2((const float *)a->data + rows.plane * a->group_stride +
+                    rows.row * a->stride_mn + scale_offset(a, mine));
+    }
+}
+
+/* The two scale warps: of 64 rows' scales each takes every second turn, of 128 rows' each half the
+ * rows of every turn.  A turn is SCALE_STAGES stages. */
+#define SCALE_ARRIVALS WARPGROUPS /* at a stage */
+
+/* Waits for the stage and fills it. */
+HB_DEVICE void fill_scales(const gemm_params *p, const scale_tile *tile, const ring *r,
+                           int32_t block, smem_addr to, const uint32_t raw[STAGE_LOADS],
+                           uint32_t half)
+{
+    const smem_addr full = r->full + r->stage * 8u;
+    ring_wait_empty(r);
+    store_scales(p, block, tile->end_block, to + half * 256u, raw);
+    if (half == 0 && p->a_scale.data != NULL) {
+        copy_token_scales(p, tile, block, to);
+        cp_async_mbarrier_arrive_noinc(full); /* when this lane's copies are there */
+    }
+    if (half == 0 && p->epilogue.row_scale.data != NULL &&
+        block + STAGE_BLOCKS >= tile->end_block) {
+        store_token_factors(p, tile, to + (uint32_t)FACTOR_GROUP * GROUP_SCALE_BYTES);
+    }
+    warp_sync();
+    if (elect_one()) {
+        mbarrier_arrive(full); /* for the stores of all lanes */
+    }
+}
+
+/* Waits for the next tile; false: there is none. */
+HB_DEVICE bool scale_tile_next(const work_ring *work, uint32_t half, scale_tile *tile)
+{
+    tile->slot = work->slots + work->slot * 32u;
+    mbarrier_wait(work_full(work), work->parity);
+    tile->group = uniform_load(tile->slot);
+    tile->column = uniform_load(tile->slot + 16u) + (int32_t)half * 64;
+    tile->first_block = uniform_load(tile->slot + 24u);
+    tile->end_block = uniform_load(tile->slot + 28u);
+    return tile->group >= 0;
+}
+
+HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, work_ring work,
+                              uint32_t warp)
+{
+    const uint32_t half = WARPGROUPS == 2 ? warp : 0;
+    scale_tile tile;
+    bool mine = WARPGROUPS == 2 || warp == 0;
+    int32_t i;
+    int j;
+    while (scale_tile_next(&work, half, &tile)) {
+        const scale_rows rows = scale_rows_of(p, tile.column);
+        const int32_t blocks = padded_blocks(tile.first_block, tile.end_block);
+        for (i = 0; i < blocks; i += SCALE_STAGES * STAGE_BLOCKS) {
+            uint32_t raw[SCALE_LOADS];
+            if (mine) {
+                if (i % PREFETCHED_BLOCKS == 0) {
+                    prefetch_scales(p, &tile, tile.first_block + i + PREFETCHED_BLOCKS);
+                }
+                fetch_scales(p, &rows, &tile, tile.first_block + i, raw);
+                if (i == 0) {
+                    prefetch_scales(p, &tile, tile.first_block);
+                }
+            }
+            HB_UNROLL
+            for (j = 0; j < SCALE_STAGES; j++) {
+                if (i + j * STAGE_BLOCKS < blocks) {
+                    if (mine) {
+                        fill_scales(p, &tile, &r, tile.first_block + i + j * STAGE_BLOCKS,
+                                    scales + r.stage * SCALE_BYTES, raw + j * STAGE_LOADS, half);
+                    }
+                    ring_advance(&r);
+                }
+            }
+            mine = WARPGROUPS == 2 || !mine;
+        }
+        warp_sync(); /* all lanes have read the item before one says so */
+        if (elect_one()) {
+            mbarrier_arrive(work_empty(&work));
+        }
+        work_ring_advance(&work);
+    }
+}
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define GEMM_NAME halfbyte_sm90_w4a8_groups_m16n64k512s7
+#define GEMM_TILE_TOKENS 16
+#define GEMM_TILE_ROWS 64
+#define GEMM_STAGE_BLOCKS 4
+#define GEMM_STAGES 7
+#define GEMM_PARTIALS 2
+#define GEMM_GROUPS 4
+#define GEMM_TOKEN_SCALES 2
+#include "kernels/gemm_w4a8.h"
