@@ -10,6 +10,7 @@
     XX(info, "version, executors, code paths and formats of this build")                           \
     XX(inspect, "tensors of a checkpoint, its quantisation and its faults")                        \
     XX(quantize, "quantise the linear layers of a safetensors model")                              \
+    XX(pack, "pack the int4 experts of an MoE layer for the GPU, and back")                        \
     XX(gemm, "multiply, and print errors and a checksum of the output bits")                       \
     XX(check, "prove that the arithmetic is exact on this machine")                                \
     XX(race, "run the GPU kernels on the CPU, under every schedule")                               \
