@@ -11,7 +11,7 @@
 
 enum {
     UNIT_BYTES = 8,
-    SLOTS_WANTED = 14, /* of a block: few enough that several blocks share an SM */
+    SLOTS_WANTED = 7, /* of a block: few enough that several blocks share an SM */
 };
 
 static int64_t divide_up(int64_t x, int64_t y)

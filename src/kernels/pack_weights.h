@@ -174,19 +174,29 @@ HB_DEVICE void pack_in_place(const pack_params *p)
     const uint32_t first = block_index() % p->chunks + warp_index() / 4u * p->chunks;
     const uint32_t step = 2u * p->chunks;
     const smem_addr own = smem_base() + thread_index() * 16u;
-    uint32_t words[2][4];
-    uint32_t atom, load;
+    uint32_t words[2][2][4];
+    uint32_t atom, a, load;
     smem_addr slot = own;
     HB_NO_UNROLL
-    for (atom = first; atom < p->atoms; atom += step, slot += 2 * PACK_ATOM_BYTES) {
+    for (atom = first; atom < p->atoms; atom += 2u * step, slot += 4 * PACK_ATOM_BYTES) {
         HB_UNROLL
-        for (load = 0; load < 2; load++) {
-            own_load(p, &rows, atom, load, words[load]);
+        for (a = 0; a < 2; a++) {
+            HB_UNROLL
+            for (load = 0; load < 2; load++) {
+                if (atom + a * step < p->atoms) {
+                    own_load(p, &rows, atom + a * step, load, words[a][load]);
+                }
+            }
         }
         HB_UNROLL
-        for (load = 0; load < 2; load++) {
-            smem_store_u32x4(slot + load * PACK_ATOM_BYTES, words[load][0], words[load][1],
-                             words[load][2], words[load][3]);
+        for (a = 0; a < 2; a++) {
+            HB_UNROLL
+            for (load = 0; load < 2; load++) {
+                if (atom + a * step < p->atoms) {
+                    smem_store_u32x4(slot + (2 * a + load) * PACK_ATOM_BYTES, words[a][load][0],
+                                     words[a][load][1], words[a][load][2], words[a][load][3]);
+                }
+            }
         }
     }
     cluster_sync();
@@ -195,8 +205,8 @@ HB_DEVICE void pack_in_place(const pack_params *p)
     for (atom = first; atom < p->atoms; atom += step, slot += 2 * PACK_ATOM_BYTES) {
         HB_UNROLL
         for (load = 0; load < 2; load++) {
-            smem_load_u32x4(slot + load * PACK_ATOM_BYTES, words[load]);
-            own_store(p, &rows, atom, load, words[load]);
+            smem_load_u32x4(slot + load * PACK_ATOM_BYTES, words[0][load]);
+            own_store(p, &rows, atom, load, words[0][load]);
         }
     }
 }
