@@ -16,7 +16,7 @@ DEVICE = ROOT / "src/kernels/hopper/device/wgmma_generated.h"
 EMULATED = ROOT / "src/kernels/hopper/emulated/wgmma_generated.h"
 
 # n of the tiles that kernels use: narrow ones for few tokens, wide ones by wave count.
-N_E4M3 = (8, 16, 24, 32, 40, 48, 56, 64, 80, 88, 96, 104, 112, 128, 144, 160, 176, 184, 192, 208,
+N_E4M3 = (8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 128, 144, 160, 176, 184, 192, 208,
           216, 224, 256)
 N_BF16 = (8, 64, 128, 256)
 

@@ -26,6 +26,13 @@ static inline bool accepts_fp8_block(const halfbyte_problem *problem)
                                     !varies_along_k(problem->b_scale.mode));
 }
 
+/* The same, by kernels that issue the next tile's products before they know the tile: no range of k
+ * may be empty, so there is one. */
+static bool accepts_fp8_block_whole(const halfbyte_problem *problem)
+{
+    return accepts_fp8_block(problem) && problem->k_splits == 1;
+}
+
 /* Row-major weights are packed ahead of the kernel. */
 static bool accepts_w4a8(const halfbyte_problem *problem)
 {

@@ -93,16 +93,19 @@ HB_DEVICE void work_ring_advance(work_ring *w)
     }
 }
 
-/*
- * A warp takes its next tile; false: there is none left.  The whole warp calls, converged, and all
- * its lanes get the item.  Where one lane alone works on the item, a warp_sync() must follow its
- * work: else the others would wait here in a loop that takes issue slots from it.
- */
-HB_DEVICE bool work_take(work_ring *w, work_item *item)
+/* Waits for the next item, which stays where it is: is there one?  The whole warp calls; by a vote,
+ * so that the answer is uniform to the compiler too. */
+HB_DEVICE bool work_await(const work_ring *w)
+{
+    mbarrier_wait(work_full(w), w->parity);
+    return vote_any((int32_t)smem_load_u32(w->slots + w->slot * 32u) >= 0);
+}
+
+/* Takes an item that has been waited for.  Otherwise as work_take(). */
+HB_DEVICE bool work_take_awaited(work_ring *w, work_item *item)
 {
     const smem_addr slot = w->slots + w->slot * 32u;
     uint32_t low[4], high[4];
-    mbarrier_wait(work_full(w), w->parity);
     smem_load_u32x4(slot, low);
     smem_load_u32x4(slot + 16u, high);
     warp_sync(); /* all lanes have loaded before one says so */
@@ -119,6 +122,17 @@ HB_DEVICE bool work_take(work_ring *w, work_item *item)
     item->first_block = (int32_t)high[2];
     item->end_block = (int32_t)high[3];
     return item->group >= 0;
+}
+
+/*
+ * A warp takes its next tile; false: there is none left.  The whole warp calls, converged, and all
+ * its lanes get the item.  Where one lane alone works on the item, a warp_sync() must follow its
+ * work: else the others would wait here in a loop that takes issue slots from it.
+ */
+HB_DEVICE bool work_take(work_ring *w, work_item *item)
+{
+    mbarrier_wait(work_full(w), w->parity);
+    return work_take_awaited(w, item);
 }
 
 /* ---- the scheduler --------------------------------------------------------------------------- */

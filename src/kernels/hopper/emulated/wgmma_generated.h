@@ -19,6 +19,8 @@
     emu_wgmma_ss(d, 56, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_ss_n64(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 64, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
+#define wgmma_e4m3_ss_n72(d, desc_a, desc_b, scale_d) \
+    emu_wgmma_ss(d, 72, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_ss_n80(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 80, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_ss_n88(d, desc_a, desc_b, scale_d) \
@@ -65,6 +67,8 @@
     emu_wgmma_rs(d, 56, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_rs_n64(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 64, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
+#define wgmma_e4m3_rs_n72(d, a, desc_b, scale_d) \
+    emu_wgmma_rs(d, 72, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_rs_n80(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 80, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
 #define wgmma_e4m3_rs_n88(d, a, desc_b, scale_d) \

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * FP8 GEMM for many tokens, dense and grouped: D = epilogue(A * B^T), B's scales one in 128 x 128.
+ *
+ * The promotion of one chain of wgmma runs under the next: a warpgroup has two partial accumulators
+ * and always issues the next chain into the free one before it promotes the other, so the tensor
+ * core does not wait for the fp32 units.  The next tile's first chain is issued before a tile is
+ * stored.
+ *
+ *          n  ->                            one block: 128 x TILE_N of D at a time, persistent
+ *        +-----------+-----------+
+ *    m   | 64 rows, consumer 0   |          warps 4 .. 7
+ *    |   +-----------+-----------+
+ *    v   | 64 rows, consumer 1   |          warps 8 .. 11
+ *        +-----------+-----------+
+ *          chain 0     chain 1  (chain 2)   four instructions a k block each
+ *          producer                         warp 0: one lane issues the copies of A and B
+ *          scales                           warp 1: fetches the scales, 4 bytes a copy
+ *          scheduler                        warp 2: says which tile is next (3 idle)
+ *
+ * PARAMETERS (define before including)
+ *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
+ *   GEMM_CHAIN_N       columns of chains 0 and 1, a multiple of 8
+ *   GEMM_LAST_CHAIN_N  columns that chain 2 adds; 0 (default): there is none.  If fewer than
+ *                      GEMM_CHAIN_N, chain 2 computes some of chain 1 again: with another shape of
+ *                      wgmma on the same accumulators ptxas runs out of registers
+ *   GEMM_STAGES        of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
+ *
+ * SHARED MEMORY, from smem_base()
+ *   stage s at s * STAGE_BYTES     A tile (128, 128) e4m3, 128-byte swizzle
+ *                                  B tile (TILE_N, 128) e4m3, 128-byte swizzle
+ *   behind the stages              GEMM_STAGES x scales of A's rows, then of B's segments
+ *                                  work items, barriers of the ring
+ *
+ * SCALES travel through the ring like the tiles, as far ahead (tile/scales.h).
+ *
+ * WAITS.  ptxas keeps an open wgmma group over a loop's back edge only if the wait for it is wait
+ * 0, so the first wait of each trip is that; the others leave the chain just issued pending.
+ *
+ * RESULT: docs/numerics.md sections 4 to 6, the same bits as every other kernel.
+ */
+#include "kernels/gemm_params.h"
+#include "kernels/hopper/hopper.h"
+#include "kernels/tile/epilogue.h"
+#include "kernels/tile/ring.h"
+#include "kernels/tile/scales.h"
+#include "kernels/tile/store_wide.h"
+#include "kernels/tile/work.h"
+
+#ifndef GEMM_NAME
+#error "define GEMM_NAME"
+#endif
+#ifndef GEMM_CHAIN_N
+#error "define GEMM_CHAIN_N"
+#endif
+#ifndef GEMM_STAGES
+#error "define GEMM_STAGES"
+#endif
+#ifndef GEMM_LAST_CHAIN_N
+#define GEMM_LAST_CHAIN_N 0
+#endif
+#define UNROLL_BLOCKS 4 /* k blocks a trip of the main loop */
+
+#define TILE_M 128
+#define TILE_N (2 * GEMM_CHAIN_N + GEMM_LAST_CHAIN_N)
+#define CHAINS (GEMM_LAST_CHAIN_N == 0 ? 2 : 3)
+#define BLOCK_K 128
+#define A_BYTES (TILE_M * BLOCK_K)
+#define B_BYTES (TILE_N * BLOCK_K)
+#define STAGE_BYTES (A_BYTES + B_BYTES)
+#define CONSUMER_WARPS 8
+#define GEMM_THREADS (128 + CONSUMER_WARPS * 32)
+
+/* B's scale changes every 128 columns: columns of a tile that surely share one. */
+#if TILE_N % 128 == 0
+#define SEGMENT 128
+#elif TILE_N % 64 == 0
+#define SEGMENT 64
+#elif TILE_N % 32 == 0
+#define SEGMENT 32
+#else
+#define SEGMENT 16
+#endif
+#define SEGMENTS (TILE_N / SEGMENT)
+#define SEGMENT_FLOATS ((SEGMENTS + 3) / 4 * 4)
+#define SCALE_BYTES ((TILE_M + SEGMENT_FLOATS) * 4)
+#define GEMM_SMEM_BYTES                                                                            \
+    (1024 + GEMM_STAGES * STAGE_BYTES + GEMM_STAGES * SCALE_BYTES + WORK_BYTES +                   \
+     RING_BYTES(GEMM_STAGES))
+
+#if GEMM_SMEM_BYTES > 232448
+#error "too many stages"
+#endif
+
+/* The pool of 3 x 168 registers a thread, shared out by need: 40 + 2 x 232. */
+#define PRODUCER_REGISTERS 40
+#define CONSUMER_REGISTERS 232
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define WGMMA JOIN(wgmma_e4m3_ss_n, GEMM_CHAIN_N)
+
+#include "kernels/gemm_fp8_chains.h"
+
+/* Where things lie in shared memory. */
+typedef struct layout {
+    smem_addr stages;
+    smem_addr scales;
+    smem_addr work;
+    smem_addr ring;
+} layout;
+
+HB_DEVICE layout layout_of_block(void)
+{
+    layout at;
+    at.stages = smem_base();
+    at.scales = at.stages + GEMM_STAGES * STAGE_BYTES;
+    at.work = at.scales + GEMM_STAGES * SCALE_BYTES; /* a multiple of 16 */
+    at.ring = at.work + WORK_BYTES;
+    return at;
+}
+
+/* ---- producers ------------------------------------------------------------------------------- */
+
+/* One warp, of which one lane issues: keeps the ring full, through all tiles of the block without a
+ * pause between them. */
+HB_DEVICE void produce(const gemm_params *p, const layout *at)
+{
+    const bool issues = elect_one();
+    ring r = ring_at(at->ring, GEMM_STAGES);
+    work_ring work = work_ring_at(at->work);
+    work_item item;
+    int32_t block;
+    while (work_take(&work, &item)) {
+        for (block = item.first_block; issues && block < item.end_block; block++) {
+            const smem_addr stage = at->stages + r.stage * STAGE_BYTES;
+            const smem_addr full = ring_acquire(&r, STAGE_BYTES);
+            tma_load_3d(stage, &p->a, full, block * BLOCK_K, item.row, item.plane);
+            tma_load_3d(stage + A_BYTES, &p->b, full, block * BLOCK_K, item.column, item.group);
+            ring_advance(&r);
+        }
+        warp_sync();
+    }
+}
+
+/* One warp: the scales of every block, as far ahead as the ring is long.  What a block costs this
+ * warp is taken from the consumers that share its scheduler, so addresses are worked out once a
+ * tile. */
+HB_DEVICE void produce_scales(const gemm_params *p, const layout *at)
+{
+    const int32_t lane = (int32_t)lane_index();
+    const int64_t rows32 = 32 * p->a_scale.stride_mn;
+    ring r = ring_at(at->ring, GEMM_STAGES);
+    work_ring work = work_ring_at(at->work);
+    work_item item;
+    int32_t block;
+    int i;
+    while (work_take(&work, &item)) {
+        const int32_t row = item.row + lane, column = item.column + lane * SEGMENT;
+        const int32_t rows = p->a_scale.data != NULL ? item.row_end - row : 0;
+        const bool loads_b = p->b_scale.data != NULL && lane < SEGMENTS && column < p->n;
+        const float *a =
+            scales_of_block(&p->a_scale, item.plane, item.first_block) + row * p->a_scale.stride_mn;
+        const float *b = scales_of_block(&p->b_scale, item.group, item.first_block) +
+                         column / 128 * p->b_scale.stride_mn;
+        for (block = item.first_block; block < item.end_block; block++) {
+            const smem_addr to = at->scales + r.stage * SCALE_BYTES + (uint32_t)lane * 4u;
+            ring_wait_empty(&r);
+            /* What lies past the end of A and B has no scale; its sums are never stored. */
+            HB_UNROLL
+            for (i = 0; i < TILE_M / 32; i++) {
+                if (i * 32 < rows) {
+                    cp_async_4(to + (uint32_t)i * 128u, a + i * rows32);
+                }
+            }
+            if (loads_b) {
+                cp_async_4(to + TILE_M * 4u, b);
+            }
+            cp_async_mbarrier_arrive_noinc(r.full + r.stage * 8u);
+            ring_advance(&r);
+            a += p->a_scale.stride_k;
+            b += p->b_scale.stride_k;
+        }
+    }
+}
+
+HB_DEVICE void schedule(const gemm_params *p, const layout *at)
+{
+    work_shape shape;
+    shape.rows = TILE_M;
+    shape.columns = TILE_N;
+    shape.row = 0;
+    shape.column = 0;
+    shape.first = block_index();
+    shape.step = block_count();
+    work_schedule(p, &shape, work_ring_at(at->work));
+}
+
+/* ---- consumers ------------------------------------------------------------------------------- */
+
+/* The warp's rows of a tile to D; row: of the first, in the tile. */
+HB_DEVICE void store_tile(const gemm_params *p, const work_item *item, float *acc, uint32_t row)
+{
+    const int32_t mine = item->row + (int32_t)(row + lane_index() / 4u);
+    const int32_t pair = item->column + (int32_t)(lane_index() % 4u * 2u);
+    if (store_wide_is_usual(p)) {
+        store_wide_usual(p, item, acc, TILE_N / 2, mine, pair);
+    } else {
+        store_wide_any(p, item, acc, TILE_N / 2, mine, pair);
+    }
+}
+
+/* A warpgroup: its 64 rows of every tile of the block. */
+HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warp)
+{
+    FRAGMENT_F32(partial0, GEMM_CHAIN_N / 2);
+    FRAGMENT_F32(partial1, GEMM_CHAIN_N / 2);
+    FRAGMENT_F32(acc, TILE_N / 2);
+    work_ring work = work_ring_at(at->work);
+    work_ring behind;
+    work_item item;
+    consumer c;
+    bool works, more;
+    c.ahead = ring_at(at->ring, GEMM_STAGES);
+    c.stages = at->stages;
+    c.a_offset = warp / 4u * (64u * BLOCK_K);
+    c.scales = at->scales + (warp * 16u + lane_index() / 4u) * 4u;
+    c.b_scales = at->scales + TILE_M * 4u;
+    c.partial[0] = partial0;
+    c.partial[1] = partial1;
+    c.acc = acc;
+    works = work_await(&work);
+    next_stage(&c, works && p->k_blocks > 0);
+    issue(&c, 0, partial0);
+    HB_NO_UNROLL
+    for (; works; works = more) {
+        behind = work;
+        work_ring_advance(&behind);
+        more = work_await(&behind);
+        sum_tile(&c, p->k_blocks, more);
+        work_take_awaited(&work, &item);
+        store_tile(p, &item, acc, warp * 16u);
+    }
+    wgmma_wait(0);
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+/* By all threads: barriers and constant scales, known to all who touch them. */
+HB_DEVICE void prepare(const gemm_params *p, const layout *at)
+{
+    uint32_t stage;
+    if (thread_index() == 0) {
+        const ring r = ring_at(at->ring, GEMM_STAGES);
+        ring_init(&r, 1 + 32, CONSUMER_WARPS);
+        work_ring_init(at->work, CONSUMER_WARPS + 2);
+    }
+    for (stage = 0; stage < GEMM_STAGES; stage++) {
+        const smem_addr scales = at->scales + stage * SCALE_BYTES;
+        scales_prepare(&p->a_scale, scales, TILE_M, GEMM_THREADS);
+        scales_prepare(&p->b_scale, scales + TILE_M * 4u, SEGMENTS, GEMM_THREADS);
+    }
+    block_sync();
+}
+
+KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
+{
+    const layout at = layout_of_block();
+    const uint32_t warp = warp_index();
+    prepare(p, &at);
+    grid_dependency_wait();
+    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
+        grid_launch_dependents();
+    }
+    if (warp >= 4) {
+        setmaxnreg_inc(CONSUMER_REGISTERS);
+        consume(p, &at, warp - 4u);
+        return;
+    }
+    setmaxnreg_dec(PRODUCER_REGISTERS);
+    if (warp == 0) {
+        produce(p, &at);
+    } else if (warp == 1) {
+        produce_scales(p, &at);
+    } else if (warp == 2) {
+        schedule(p, &at);
+    }
+}
