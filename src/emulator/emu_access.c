@@ -124,6 +124,33 @@ void emu_stmatrix(smem_addr addr, const uint32_t *value, uint32_t matrices, emu_
     }
 }
 
+/* As it falls into memory, a lane writes word lane % 4 of row lane / 4: elements of two lanes. */
+void emu_stmatrix_x4_trans(smem_addr addr, const uint32_t *value, emu_site *site)
+{
+    thread *self = thread_enter(site);
+    const uint32_t column = self->lane / 4, pair = self->lane % 4;
+    uint32_t words[4];
+    the_machine.copying = site;
+    memcpy(words, value, sizeof words);
+    the_machine.copying = NULL;
+    for (uint32_t m = 0; m < 4; m++) {
+        uint64_t *lanes = self->warp->exchange[self->warp->generation & 1];
+        lanes[self->lane] = (uint64_t)words[m] << 32 | addr;
+        if (warp_meet(self, site, MEETING_ALIGNED)) {
+            warp_part(self->warp);
+        }
+        const smem_addr row = (smem_addr)lanes[m * 8 + column];
+        const uint32_t shift = 32 + column % 2 * 16;
+        const uint32_t low = (uint32_t)(lanes[pair * 8 + column / 2] >> shift) & 0xffffu;
+        const uint32_t high = (uint32_t)(lanes[pair * 8 + 4 + column / 2] >> shift) & 0xffffu;
+        const uint32_t word = low | high << 16;
+        if (row % 16 != 0) {
+            hazard(self, "memory", site, NULL, "row address 0x%x is no multiple of 16", row);
+        }
+        store(self, site, row + pair * 4, &word, 4);
+    }
+}
+
 void emu_global_load(const void *address, void *value, uint32_t bytes, bool read_only,
                      emu_site *site)
 {

@@ -26,6 +26,7 @@
  *   stage s at s * STAGE_BYTES     weights: TILE_ROWS / 64 x STAGE_BLOCKS atoms of 4,096 bytes
  *                                  tokens: STAGE_BLOCKS x (TILE_TOKENS, 128) e4m3, 128-byte swizzle
  *   behind the stages              scales (gemm_w4a8_scales.h)
+ *                                  staging of D (tile/store_across.h)
  *                                  barriers of the ring, work items
  *
  * RESULT: docs/numerics.md sections 3 to 6, the same bits whatever the tile.
@@ -60,8 +61,14 @@
 #define STAGE_BYTES (WEIGHT_BYTES + STAGE_BLOCKS * TOKEN_BYTES)
 #define GROUP_SCALE_BYTES ((TILE_ROWS + TILE_TOKENS) * 4u)
 #define SCALE_BYTES (STAGE_BLOCKS * GEMM_GROUPS * GROUP_SCALE_BYTES)
+#define STAGING_BYTES ACROSS_STAGING_BYTES(TILE_TOKENS) /* of a warpgroup, for D */
 #define GEMM_SMEM_BYTES                                                                            \
-    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + RING_BYTES(GEMM_STAGES) + WORK_BYTES)
+    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + WARPGROUPS * STAGING_BYTES +               \
+     RING_BYTES(GEMM_STAGES) + WORK_BYTES)
+
+#if GEMM_SMEM_BYTES > 232448
+#error "too many stages"
+#endif
 
 /* The pool of 3 x 168 registers a thread, shared out by need. */
 #define PRODUCER_REGISTERS 56
@@ -75,6 +82,7 @@
 typedef struct layout {
     smem_addr stages;
     smem_addr scales;
+    smem_addr staging;
     smem_addr ring;
     smem_addr work;
 } layout;
@@ -84,7 +92,8 @@ HB_DEVICE layout layout_of_block(void)
     layout at;
     at.stages = smem_base();
     at.scales = at.stages + GEMM_STAGES * STAGE_BYTES;
-    at.ring = at.scales + GEMM_STAGES * SCALE_BYTES;
+    at.staging = at.scales + GEMM_STAGES * SCALE_BYTES;
+    at.ring = at.staging + WARPGROUPS * STAGING_BYTES;
     at.work = at.ring + RING_BYTES(GEMM_STAGES);
     return at;
 }
@@ -297,6 +306,7 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
         item = take_summed(at->work, tiles);
         tiles++;
         epilogue_across(p, &item, acc, FRAGMENT, item.column + (int32_t)warpgroup * 64, trips == 0,
+                        at->staging + warpgroup * STAGING_BYTES, 1u + warpgroup,
                         thread_index_anew() % 128u);
     }
 }

@@ -83,6 +83,15 @@ HB_DEVICE void stmatrix_x4(smem_addr addr, uint32_t v0, uint32_t v1, uint32_t v2
         : "memory");
 }
 
+/* Each matrix transposed: its columns become the rows in memory. */
+HB_DEVICE void stmatrix_x4_trans(smem_addr addr, uint32_t v0, uint32_t v1, uint32_t v2, uint32_t v3)
+{
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(addr),
+        "r"(v0), "r"(v1), "r"(v2), "r"(v3)
+        : "memory");
+}
+
 HB_DEVICE void stmatrix_x2(smem_addr addr, uint32_t v0, uint32_t v1)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x2.shared::cta.b16 [%0], {%1, %2};" ::"r"(addr),

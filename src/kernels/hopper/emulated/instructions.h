@@ -48,6 +48,7 @@ void emu_smem_load(smem_addr addr, void *value, uint32_t bytes, emu_site *site);
 void emu_smem_store(smem_addr addr, const void *value, uint32_t bytes, emu_site *site);
 void emu_ldmatrix(smem_addr addr, uint32_t *value, uint32_t matrices, emu_site *site);
 void emu_stmatrix(smem_addr addr, const uint32_t *value, uint32_t matrices, emu_site *site);
+void emu_stmatrix_x4_trans(smem_addr addr, const uint32_t *value, emu_site *site);
 
 /* Global memory: `bytes` of 1, 2, 4, 8 or 16.  read_only: the _nc forms. */
 void emu_global_load(const void *address, void *value, uint32_t bytes, bool read_only,

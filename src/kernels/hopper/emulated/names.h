@@ -61,6 +61,11 @@
         const uint32_t hb_words_[2] = {(v0), (v1)};                                                \
         emu_stmatrix((addr), hb_words_, 2, HB_SITE("stmatrix"));                                   \
     } while (0)
+#define stmatrix_x4_trans(addr, v0, v1, v2, v3)                                                    \
+    do {                                                                                           \
+        const uint32_t hb_words_[4] = {(v0), (v1), (v2), (v3)};                                    \
+        emu_stmatrix_x4_trans((addr), hb_words_, HB_SITE("stmatrix"));                             \
+    } while (0)
 #define stmatrix_x4(addr, v0, v1, v2, v3)                                                          \
     do {                                                                                           \
         const uint32_t hb_words_[4] = {(v0), (v1), (v2), (v3)};                                    \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define GEMM_NAME halfbyte_sm90_w4a8_groups_m64n64k256s8
+#define GEMM_NAME halfbyte_sm90_w4a8_groups_m64n64k256s7
 #define GEMM_TILE_TOKENS 64
 #define GEMM_TILE_ROWS 64
 #define GEMM_STAGE_BLOCKS 2
-#define GEMM_STAGES 8
+#define GEMM_STAGES 7
 #define GEMM_PARTIALS 2
 #define GEMM_GROUPS 4
 #define GEMM_TOKEN_SCALES 2
