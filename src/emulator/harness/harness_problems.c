@@ -152,8 +152,12 @@ static const harness_problem table[] = {
          D(BF16), INT64, ZERO),
     W4A8(50, 16, 128, RANGES, 3, 1, ENDS | WILD | ALL_OF_B, A(TENSOR, MN), K(64, BF16, K_MAJOR),
          D(F16), CHANNEL),
-    W4A8(44, 24, 128, RANGES, 40, 1, MUTANTS | COUNTS | WILD, A(1X128, MN), K(128, E4M3, MN_MAJOR),
+    W4A8(44, 24, 128, RANGES, 40, 1, MUTANTS | COUNTS | WILD, A(OUTER, MN), K(128, E4M3, MN_MAJOR),
          D(BF16)),
+    W4A8(30, 24, 64, RANGES, 24, 1, MUTANTS | STARTS_COUNTS | WILD, A(1X128, MN),
+         K(64, E4M3, MN_MAJOR), D(BF16)),
+    W4A8(30, 16, 0, RANGES, 24, 1, MUTANTS | COUNTS, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(F16)),
+    W4A8(30, 16, 0, RANGES, 24, 1, MUTANTS | COUNTS, A(OUTER, MN), K(32, BF16, MN_MAJOR), D(F32)),
     W4A8(20, 72, 192, MASKED, 3, 1, COUNTS | WILD, A(1X128, MN), K(128, BF16, MN_MAJOR), D(BF16),
          ZERO),
     W4A8(6, 16, 96, MASKED, 35, 2, ENDS, A(TENSOR, MN), K(32, F32, MN_MAJOR), D(F32), C(F32)),
@@ -163,6 +167,7 @@ static const harness_problem table[] = {
     W4A8(20, 72, 256, DENSE, 1, 1, MUTANTS | BEHIND | OVERLAP | C_IS_D, A(1X128, MN),
          K(128, BF16, MN_MAJOR), D(BF16), C(BF16)),
     W4A8(40, 24, 128, RANGES, 4, 1, MUTANTS | BEHIND, A(OUTER, MN), K(64, BF16, MN_MAJOR), D(BF16)),
+    W4A8(40, 24, 128, RANGES, 4, 1, MUTANTS | BEHIND, A(OUTER, MN), K(128, F16, K_MAJOR), D(F16)),
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
