@@ -360,8 +360,8 @@ typedef struct halfbyte_scale_spec {
 
 /*
  *   ROW_MAJOR   [groups, n, k], k contiguous; int4: byte j of a row holds k = 2j (low), 2j + 1
- *   PACKED      int4 only: made by halfbyte_pack_weights(), faster on the GPU, where every run packs
- *               ROW_MAJOR int4 weights into its workspace first
+ *   PACKED      int4 only: made by halfbyte_pack_weights(), faster on the GPU, where every run
+ *               packs ROW_MAJOR int4 weights into its workspace first
  */
 typedef enum halfbyte_b_layout {
     HALFBYTE_B_ROW_MAJOR = 0,

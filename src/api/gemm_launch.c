@@ -34,12 +34,6 @@ static gemm_map map_of(const halfbyte_matrix_in *matrix, int64_t columns, int64_
     return map;
 }
 
-/* Kernels that still take gemm_fp8_params read maps of two dimensions. */
-static bool is_plain_dense(int kernel)
-{
-    return strstr(kernel_table[kernel].name, "_fp8_block_dense_") != NULL;
-}
-
 static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
                                    const halfbyte_problem *problem,
                                    const halfbyte_operands *operands, tensor_map *a, tensor_map *b)
@@ -51,13 +45,11 @@ static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
     }
     gemm_map from =
         map_of(&operands->a, problem->k, operands->m, masked ? problem->groups : 1, row->box_m);
-    from.planes = is_plain_dense(kernel) ? 0 : from.planes;
     CHECK_STATUS(machine->encode(machine->context, &from, a));
     if (problem->family != HALFBYTE_FAMILY_FP8) {
         return HALFBYTE_SUCCESS;
     }
     from = map_of(&operands->b, problem->k, problem->n, problem->groups, row->box_n);
-    from.planes = is_plain_dense(kernel) ? 0 : from.planes;
     return machine->encode(machine->context, &from, b);
 }
 
@@ -260,30 +252,6 @@ static void splits_add(const gemm_machine *machine, const halfbyte_problem *prob
     gemm->split_stride = params->split_stride;
 }
 
-/* Strides of a scale tensor of 1X128 or 128X128 in either layout. */
-static void fp8_scale_strides(const gemm_scales *scales, int64_t *stride_mn, int64_t *stride_k)
-{
-    *stride_mn = scales->stride_mn;
-    *stride_k = scales->stride_k;
-}
-
-static void fp8_params_fill(const gemm_params *gemm, gemm_fp8_params *params)
-{
-    params->a = gemm->a;
-    params->b = gemm->b;
-    params->a_scale = gemm->a_scale.data;
-    params->b_scale = gemm->b_scale.data;
-    params->d = gemm->epilogue.d.data;
-    fp8_scale_strides(&gemm->a_scale, &params->a_scale_stride_m, &params->a_scale_stride_k);
-    fp8_scale_strides(&gemm->b_scale, &params->b_scale_stride_n, &params->b_scale_stride_k);
-    params->ldd = gemm->epilogue.d.ld;
-    params->m = gemm->m;
-    params->n = gemm->n;
-    params->k_blocks = gemm->k_blocks;
-    params->d_pairs = gemm->epilogue.d.vectors > 0;
-    params->d_groups = gemm->epilogue.d.vectors > 1;
-}
-
 halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
                                    const halfbyte_problem *problem,
                                    const halfbyte_operands *operands, void *workspace,
@@ -322,12 +290,6 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     if (problem->k_splits > 1) {
         splits_add(machine, problem, gemm, (float *)(void *)(behind_bounds + packed_bytes(problem)),
                    launches);
-    }
-    if (is_plain_dense(kernel)) {
-        gemm_fp8_params params;
-        fp8_params_fill(gemm, &params);
-        product->params_bytes = sizeof product->params.fp8;
-        product->params.fp8 = params;
     }
     launches->launch[0].programmatic =
         (problem->flags & HALFBYTE_WEIGHTS_CONSTANT) != 0 && launches->count == 1;

@@ -8,10 +8,9 @@
 
 #include <stdbool.h>
 
-#include "api/gemm_map.h"
 #include "api/gemm_select.h"
+#include "cuda/gemm_map.h"
 #include "halfbyte.h"
-#include "kernels/gemm_fp8_params.h"
 #include "kernels/gemm_params.h"
 #include "kernels/group_params.h"
 #include "kernels/pack_weights_params.h"
@@ -31,7 +30,6 @@ typedef struct gemm_launch {
     size_t params_bytes;
     union {
         gemm_params gemm;
-        gemm_fp8_params fp8;
         group_bounds_params bounds;
         zero_padding_params padding;
         add_splits_params splits;

@@ -149,9 +149,8 @@ cuda_status gpu_tensor_map_encode(const gpu *device, const gemm_map *from, tenso
     const uint64_t strides[2] = {from->row_bytes, from->plane_bytes};
     const uint32_t box[3] = {GEMM_MAP_BOX_BYTES, from->box_rows, 1};
     const uint32_t element_strides[3] = {1, 1, 1};
-    const unsigned rank = from->planes == 0 ? 2 : 3;
-    CALL(tensor_map_encode, map, CUDA_TENSOR_UINT8, rank, (void *)(uintptr_t)from->data, dims,
-         strides, box, element_strides, CUDA_TENSOR_INTERLEAVE_NONE, CUDA_TENSOR_SWIZZLE_128B,
+    CALL(tensor_map_encode, map, CUDA_TENSOR_UINT8, 3, (void *)(uintptr_t)from->data, dims, strides,
+         box, element_strides, CUDA_TENSOR_INTERLEAVE_NONE, CUDA_TENSOR_SWIZZLE_128B,
          CUDA_TENSOR_L2_256B, CUDA_TENSOR_FILL_ZERO);
     return cuda_ok();
 }

@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
-#include "api/gemm_map.h"
 #include "cuda/driver.h"
+#include "cuda/gemm_map.h"
 #include "cuda/kernel_table.h"
 
 typedef struct gpu {

@@ -31,7 +31,7 @@ static halfbyte_status encode(const void *context, const gemm_map *from, tensor_
     const emu_tensor tensor = {
         .data = from->data,
         .element_bytes = 1,
-        .rank = from->planes == 0 ? 2 : 3,
+        .rank = 3,
         .dims = {from->columns, from->rows, from->planes},
         .strides_bytes = {0, from->row_bytes, from->plane_bytes},
         .box = {GEMM_MAP_BOX_BYTES, from->box_rows, 1},

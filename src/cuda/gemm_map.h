@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tensor map before it is encoded: planes of rows of bytes, as every GEMM kernel reads them. */
-#ifndef HALFBYTE_API_GEMM_MAP_H
-#define HALFBYTE_API_GEMM_MAP_H
+#ifndef HALFBYTE_CUDA_GEMM_MAP_H
+#define HALFBYTE_CUDA_GEMM_MAP_H
 
 #include <stdint.h>
 
