@@ -71,8 +71,8 @@
 #endif
 
 /* The pool of 3 x 168 registers a thread, shared out by need. */
-#define PRODUCER_REGISTERS 56
-#define CONSUMER_REGISTERS 224
+#define PRODUCER_REGISTERS (TILE_TOKENS == 128 ? 88 : 56)
+#define CONSUMER_REGISTERS (TILE_TOKENS == 128 ? 208 : 224)
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

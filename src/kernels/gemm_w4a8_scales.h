@@ -36,9 +36,11 @@ HB_DEVICE float f32_of_e4m3(uint32_t bits)
 #define ROW_SCALES 2                              /* rows of a lane */
 #define STAGE_GROUPS (STAGE_BLOCKS * GEMM_GROUPS) /* groups of a stage, at most */
 #define STAGE_LOADS (STAGE_GROUPS * ROW_SCALES)   /* of a lane */
-#define MOST_LOADS (TILE_ROWS > 64 ? 4 : 8)       /* of a lane at a time, by its registers */
-#define SCALE_STAGES (STAGE_LOADS < MOST_LOADS ? MOST_LOADS / STAGE_LOADS : 1)
-#define SCALE_LOADS (SCALE_STAGES * STAGE_LOADS)
+#define TURN_STAGES (STAGE_LOADS < 8 ? 8 / STAGE_LOADS : 1)
+#define TURN_BLOCKS                                                                                \
+    (TURN_STAGES * STAGE_BLOCKS) /* k blocks whose scales are loaded at a time: 4                  \
+                                  */
+#define TURN_LOADS (TURN_STAGES * STAGE_LOADS)
 #define PREFETCHED_BLOCKS 32
 
 /* Weight groups in a k block. */
@@ -71,33 +73,38 @@ HB_DEVICE int32_t uniform_load(smem_addr at)
     return (int32_t)shuffle_u32(smem_load_u32(at), 0);
 }
 
-/* Bytes from a tile's first scale of any k group to those of a lane's rows, which are `column` +
- * lane and 32 further on.  Rows past the end read the last row's; their sums are never stored. */
+/* The scales of a lane's rows, `column` + lane and 32 further on, in the first k group of a turn.
+ * Rows past the end read the last row's; their sums are never stored. */
 typedef struct scale_rows {
-    int32_t offset[ROW_SCALES];
+    const uint8_t *row[ROW_SCALES];
 } scale_rows;
 
-HB_DEVICE scale_rows scale_rows_of(const gemm_params *p, int32_t column)
+HB_DEVICE scale_rows scale_rows_of(const gemm_params *p, const scale_tile *tile)
 {
     const gemm_scales *s = &p->b_scale;
+    const int64_t base =
+        tile->group * s->group_stride + scale_offset(s, tile->first_block * groups_of(p));
     scale_rows rows;
     int i;
     HB_UNROLL
     for (i = 0; i < ROW_SCALES; i++) {
-        const int32_t row = column + (int32_t)lane_index() + i * 32;
-        const int32_t inside = (row < p->n ? row : p->n - 1) - column;
-        rows.offset[i] = inside * (int32_t)s->stride_mn * scale_bytes(s);
+        const int32_t row = tile->column + (int32_t)lane_index() + i * 32;
+        rows.row[i] = (const uint8_t *)s->data +
+                      (base + (row < p->n ? row : p->n - 1) * s->stride_mn) * scale_bytes(s);
     }
     return rows;
 }
 
-/* Scale of the tile's first row in k group kb, or in the last. */
-HB_DEVICE const uint8_t *scale_of_group(const gemm_params *p, const scale_tile *tile, int32_t kb)
+/* To the next turn: as many groups on, a multiple of four. */
+HB_DEVICE void next_scales(const gemm_params *p, scale_rows *rows)
 {
-    const gemm_scales *s = &p->b_scale;
-    const int64_t index = tile->group * s->group_stride + tile->column * s->stride_mn +
-                          scale_offset(s, kb < p->k_groups ? kb : p->k_groups - 1);
-    return (const uint8_t *)s->data + index * scale_bytes(s);
+    const int64_t bytes =
+        TURN_BLOCKS * groups_of(p) / 4 * p->b_scale.stride_k4 * scale_bytes(&p->b_scale);
+    int i;
+    HB_UNROLL
+    for (i = 0; i < ROW_SCALES; i++) {
+        rows->row[i] += bytes;
+    }
 }
 
 /* A scale as it is stored. */
@@ -114,66 +121,81 @@ HB_DEVICE int32_t group_at(const gemm_params *p, int32_t block, int q)
     return (block + q / GEMM_GROUPS) * groups_of(p) + q % GEMM_GROUPS;
 }
 
-/* Scales of SCALE_STAGES stages from k block `block` on, as they are stored.  All loads are issued
- * before one is waited for.  bytes: a constant. */
-HB_DEVICE void load_scales(const gemm_params *p, const scale_rows *rows, const scale_tile *tile,
-                           int32_t block, int32_t bytes, uint32_t raw[SCALE_LOADS])
+#define TURN_GROUPS (TURN_STAGES * STAGE_GROUPS)
+
+/* Elements from the first group of a turn to each of its groups, to the last where they end. */
+HB_DEVICE void turn_offsets(const gemm_params *p, int32_t block, int64_t offset[TURN_GROUPS])
+{
+    const gemm_scales *s = &p->b_scale;
+    const int64_t first = scale_offset(s, block * groups_of(p));
+    int q;
+    HB_UNROLL
+    for (q = 0; q < TURN_GROUPS; q++) {
+        const int32_t kb = group_at(p, block, q);
+        offset[q] = scale_offset(s, kb < p->k_groups ? kb : p->k_groups - 1) - first;
+    }
+}
+
+/* Scales of a turn as they are stored.  All loads are issued before one is waited for.  bytes: a
+ * constant. */
+HB_DEVICE void load_scales(const scale_rows *rows, const int64_t offset[TURN_GROUPS], int32_t bytes,
+                           uint32_t raw[TURN_LOADS])
 {
     int q, i;
     HB_UNROLL
-    for (q = 0; q < SCALE_STAGES * STAGE_GROUPS; q++) {
-        const uint8_t *first = scale_of_group(p, tile, group_at(p, block, q));
+    for (q = 0; q < TURN_GROUPS; q++) {
         HB_UNROLL
         for (i = 0; i < ROW_SCALES; i++) {
-            raw[q * ROW_SCALES + i] = scale_raw(first + rows->offset[i], bytes);
+            raw[q * ROW_SCALES + i] = scale_raw(rows->row[i] + offset[q] * bytes, bytes);
         }
     }
 }
 
-/* The scales of a turn that begins with k block `block`, as fp32; 1 where there are none.  Times
- * 512 unless A's scale comes first (docs/numerics.md section 5). */
-HB_DEVICE void fetch_scales(const gemm_params *p, const scale_rows *rows, const scale_tile *tile,
-                            int32_t block, uint32_t raw[SCALE_LOADS])
+/* The scales of a turn as fp32; 1 where there are none.  Times 512 unless A's scale comes first
+ * (docs/numerics.md section 5). */
+HB_DEVICE void fetch_scales(const gemm_params *p, const scale_rows *rows,
+                            const int64_t offset[TURN_GROUPS], uint32_t raw[TURN_LOADS])
 {
     const gemm_scales *s = &p->b_scale;
     const float factor = p->a_scale.data == NULL ? 512.0f : 1.0f;
     int i;
     if (s->data == NULL) {
         HB_UNROLL
-        for (i = 0; i < SCALE_LOADS; i++) {
+        for (i = 0; i < TURN_LOADS; i++) {
             raw[i] = bits_of_f32(1.0f);
         }
     } else if (s->type == ELEMENT_F32) {
-        load_scales(p, rows, tile, block, 4, raw);
+        load_scales(rows, offset, 4, raw);
     } else if (s->type == ELEMENT_E4M3) {
-        load_scales(p, rows, tile, block, 1, raw);
+        load_scales(rows, offset, 1, raw);
         HB_UNROLL
-        for (i = 0; i < SCALE_LOADS; i++) {
+        for (i = 0; i < TURN_LOADS; i++) {
             raw[i] = bits_of_f32(f32_of_e4m3(raw[i]));
         }
     } else {
-        load_scales(p, rows, tile, block, 2, raw);
+        load_scales(rows, offset, 2, raw);
         if (s->type == ELEMENT_BF16) {
             HB_UNROLL
-            for (i = 0; i < SCALE_LOADS; i++) {
+            for (i = 0; i < TURN_LOADS; i++) {
                 raw[i] <<= 16;
             }
         } else {
             HB_UNROLL
-            for (i = 0; i < SCALE_LOADS; i++) {
+            for (i = 0; i < TURN_LOADS; i++) {
                 raw[i] = bits_of_f32(f32_of_f16((uint16_t)raw[i]));
             }
         }
     }
     HB_UNROLL
-    for (i = 0; i < SCALE_LOADS; i++) {
+    for (i = 0; i < TURN_LOADS; i++) {
         raw[i] = bits_of_f32(mul_rn(f32_of_bits(raw[i]), factor));
     }
 }
 
-/* One stage's, from `block` on, to its place in shared memory. */
+/* One stage's, from `block` on (whole: a constant, all its groups exist), to its place in shared
+ * memory. */
 HB_DEVICE void store_scales(const gemm_params *p, int32_t block, int32_t end_block, smem_addr to,
-                            const uint32_t raw[STAGE_LOADS])
+                            const uint32_t raw[STAGE_LOADS], bool whole)
 {
     const uint32_t lane = lane_index();
     const smem_addr mine = to + lane / 16u * 64u + lane % 8u * 8u + lane / 8u % 2u * 4u;
@@ -181,7 +203,7 @@ HB_DEVICE void store_scales(const gemm_params *p, int32_t block, int32_t end_blo
     HB_UNROLL
     for (q = 0; q < STAGE_GROUPS; q++) {
         const bool exists =
-            block + q / GEMM_GROUPS < end_block && group_at(p, block, q) < p->k_groups;
+            whole || (block + q / GEMM_GROUPS < end_block && group_at(p, block, q) < p->k_groups);
         HB_UNROLL
         for (i = 0; i < ROW_SCALES; i++) {
             smem_store_u32(mine + (uint32_t)q * GROUP_SCALE_BYTES + (uint32_t)i * 128u,
@@ -258,43 +280,49 @@ HB_DEVICE void store_token_factors(const gemm_params *p, const scale_tile *tile,
     }
 }
 
-/* Asks for the lines of the next blocks' scales, one block a lane: those of the tile's first rows.
- */
-HB_DEVICE void prefetch_scales(const gemm_params *p, const scale_tile *tile, int32_t block)
+/* Asks for lines of scales that are needed `distance` blocks after k block `now`, the first of the
+ * turn: a lane for a block of its own.  Where the scales of a block are neighbours, that is their
+ * line. */
+HB_DEVICE void prefetch_scales(const gemm_params *p, const scale_tile *tile, const scale_rows *rows,
+                               int32_t now, int32_t distance)
 {
-    const gemm_scales *a = &p->a_scale;
-    const int32_t mine = block + (int32_t)lane_index();
+    const gemm_scales *a = &p->a_scale, *b = &p->b_scale;
+    const int32_t mine = now + distance + (int32_t)lane_index();
     if (mine >= tile->end_block) {
         return;
     }
-    if (p->b_scale.data != NULL) {
-        prefetch_l2(scale_of_group(p, tile, mine * groups_of(p)));
+    if (b->data != NULL) {
+        const int64_t ahead =
+            scale_offset(b, mine * groups_of(p)) - scale_offset(b, now * groups_of(p));
+        prefetch_l2(rows->row[0] + ahead * scale_bytes(b));
     }
     if (a->data != NULL) {
-        const token_rows rows = token_rows_of(tile);
-        prefetch_l2((const float *)a->data + rows.plane * a->group_stride +
-                    rows.row * a->stride_mn + scale_offset(a, mine));
+        const token_rows of_a = token_rows_of(tile);
+        prefetch_l2((const float *)a->data + of_a.plane * a->group_stride +
+                    of_a.row * a->stride_mn + scale_offset(a, mine));
     }
 }
 
 /* The two scale warps: of 64 rows' scales each takes every second turn, of 128 rows' each half the
- * rows of every turn.  A turn is SCALE_STAGES stages. */
+ * rows of every turn. */
 #define SCALE_ARRIVALS WARPGROUPS /* at a stage */
 
 /* Waits for the stage and fills it. */
 HB_DEVICE void fill_scales(const gemm_params *p, const scale_tile *tile, const ring *r,
                            int32_t block, smem_addr to, const uint32_t raw[STAGE_LOADS],
-                           uint32_t half)
+                           uint32_t half, bool whole)
 {
     const smem_addr full = r->full + r->stage * 8u;
     ring_wait_empty(r);
-    store_scales(p, block, tile->end_block, to + half * 256u, raw);
+    store_scales(p, block, tile->end_block, to + half * 256u, raw, whole);
+#if GEMM_TOKEN_SCALES != 0
     if (half == 0 && p->a_scale.data != NULL) {
         copy_token_scales(p, tile, block, to);
         cp_async_mbarrier_arrive_noinc(full); /* when this lane's copies are there */
     }
-    if (half == 0 && p->epilogue.row_scale.data != NULL &&
-        block + STAGE_BLOCKS >= tile->end_block) {
+#endif
+    if (half == 0 && block + STAGE_BLOCKS >= tile->end_block &&
+        p->epilogue.row_scale.data != NULL) {
         store_token_factors(p, tile, to + (uint32_t)FACTOR_GROUP * GROUP_SCALE_BYTES);
     }
     warp_sync();
@@ -315,6 +343,34 @@ HB_DEVICE bool scale_tile_next(const work_ring *work, uint32_t half, scale_tile 
     return tile->group >= 0;
 }
 
+/* A turn of this warp: all stages whose scales are in raw. */
+HB_DEVICE void fill_turn(const gemm_params *p, const scale_tile *tile, ring *r, int32_t block,
+                         int32_t blocks, smem_addr scales, const uint32_t raw[TURN_LOADS],
+                         uint32_t half, bool whole)
+{
+    int j;
+    HB_UNROLL
+    for (j = 0; j < TURN_STAGES; j++) {
+        if (whole || j * STAGE_BLOCKS < blocks) {
+            fill_scales(p, tile, r, block + j * STAGE_BLOCKS, scales + r->stage * SCALE_BYTES,
+                        raw + j * STAGE_LOADS, half, whole);
+            ring_advance(r);
+        }
+    }
+}
+
+/* Past the stages of the other warp's turn. */
+HB_DEVICE void skip_turn(ring *r, int32_t blocks)
+{
+    int j;
+    HB_UNROLL
+    for (j = 0; j < TURN_STAGES; j++) {
+        if (j * STAGE_BLOCKS < blocks) {
+            ring_advance(r);
+        }
+    }
+}
+
 HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, work_ring work,
                               uint32_t warp)
 {
@@ -322,31 +378,32 @@ HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, wo
     scale_tile tile;
     bool mine = WARPGROUPS == 2 || warp == 0;
     int32_t i;
-    int j;
     while (scale_tile_next(&work, half, &tile)) {
-        const scale_rows rows = scale_rows_of(p, tile.column);
+        scale_rows rows = scale_rows_of(p, &tile);
         const int32_t blocks = padded_blocks(tile.first_block, tile.end_block);
-        for (i = 0; i < blocks; i += SCALE_STAGES * STAGE_BLOCKS) {
-            uint32_t raw[SCALE_LOADS];
-            if (mine) {
-                if (i % PREFETCHED_BLOCKS == 0) {
-                    prefetch_scales(p, &tile, tile.first_block + i + PREFETCHED_BLOCKS);
-                }
-                fetch_scales(p, &rows, &tile, tile.first_block + i, raw);
+        int64_t offset[TURN_GROUPS];
+        turn_offsets(p, tile.first_block, offset);
+        for (i = 0; i < blocks; i += TURN_BLOCKS) {
+            const int32_t block = tile.first_block + i;
+            uint32_t raw[TURN_LOADS];
+            if (!mine) {
+                skip_turn(&r, blocks - i);
+            } else if (GEMM_GROUPS == 1 && block + TURN_BLOCKS <= tile.end_block) {
+                fetch_scales(p, &rows, offset, raw);
                 if (i == 0) {
-                    prefetch_scales(p, &tile, tile.first_block);
+                    prefetch_scales(p, &tile, &rows, block, 0);
                 }
-            }
-            HB_UNROLL
-            for (j = 0; j < SCALE_STAGES; j++) {
-                if (i + j * STAGE_BLOCKS < blocks) {
-                    if (mine) {
-                        fill_scales(p, &tile, &r, tile.first_block + i + j * STAGE_BLOCKS,
-                                    scales + r.stage * SCALE_BYTES, raw + j * STAGE_LOADS, half);
-                    }
-                    ring_advance(&r);
+                if (i % PREFETCHED_BLOCKS == 0) {
+                    prefetch_scales(p, &tile, &rows, block, PREFETCHED_BLOCKS);
                 }
+                fill_turn(p, &tile, &r, block, blocks - i, scales, raw, half, true);
+            } else {
+                int64_t exact[TURN_GROUPS];
+                turn_offsets(p, block, exact);
+                fetch_scales(p, &rows, exact, raw);
+                fill_turn(p, &tile, &r, block, blocks - i, scales, raw, half, false);
             }
+            next_scales(p, &rows);
             mine = WARPGROUPS == 2 || !mine;
         }
         warp_sync(); /* all lanes have read the item before one says so */
