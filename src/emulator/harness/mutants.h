@@ -53,8 +53,8 @@ typedef struct mutant_result {
     emu_config config;
 } mutant_result;
 
-/* Runs it on the grid under a fixed list of schedules until it is reported; report then holds that
- * run's findings. */
+/* Runs it on the kernel's problems under a fixed list of schedules until it is reported; report
+ * then holds that run's findings.  One that is known as equivalent under the first of them only. */
 mutant_result mutant_try(mutant_set *set, const mutant *one, emu_report *report);
 
 #endif
