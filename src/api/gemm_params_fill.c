@@ -169,10 +169,9 @@ void gemm_params_fill(const halfbyte_problem *problem, const halfbyte_operands *
                           ? (int32_t)problem->weight_group_size
                           : 128;
     params->k_groups =
-        problem->k == 0
-            ? 0
-            : (int32_t)((problem->k + problem->group_k_offset + params->block_k - 1) /
-                        params->block_k);
+        problem->k == 0 ? 0
+                        : (int32_t)((problem->k + problem->group_k_offset + params->block_k - 1) /
+                                    params->block_k);
     params->k_splits = 1;
     params->flags = flags_of(problem, operands);
 }

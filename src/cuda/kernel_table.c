@@ -41,8 +41,8 @@ const kernel_row kernel_table[KERNEL_ALL + 1] = {
 #define QUANTIZER_ROW GROUP_ROW
 #define PACKER_ROW GROUP_ROW
 #include "api/group_kernels.def"
-#include "api/quantize_kernels.def"
 #include "api/pack_kernels.def" /* last, as in the header */
+#include "api/quantize_kernels.def"
 #undef PACKER_ROW
 #undef QUANTIZER_ROW
 #undef GROUP_ROW
