@@ -3,117 +3,117 @@
 #ifndef HALFBYTE_KERNELS_HOPPER_EMULATED_WGMMA_GENERATED_H
 #define HALFBYTE_KERNELS_HOPPER_EMULATED_WGMMA_GENERATED_H
 
-#define wgmma_e4m3_ss_n8(d, desc_a, desc_b, scale_d)                                               \
+#define wgmma_e4m3_ss_n8(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 8, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n16(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n16(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 16, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n24(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n24(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 24, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n32(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n32(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 32, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n40(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n40(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 40, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n48(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n48(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 48, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n56(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n56(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 56, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n64(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n64(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 64, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n72(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n72(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 72, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n80(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n80(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 80, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n88(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n88(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 88, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n96(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_e4m3_ss_n96(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 96, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n104(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n104(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 104, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n112(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n112(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 112, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n128(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n128(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 128, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n144(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n144(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 144, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n160(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n160(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 160, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n176(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n176(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 176, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n184(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n184(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 184, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n192(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n192(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 192, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n208(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n208(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 208, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n216(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n216(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 216, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n224(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n224(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 224, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_ss_n256(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_e4m3_ss_n256(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 256, EMU_E4M3, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n8(d, a, desc_b, scale_d)                                                    \
+#define wgmma_e4m3_rs_n8(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 8, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n16(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n16(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 16, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n24(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n24(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 24, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n32(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n32(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 32, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n40(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n40(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 40, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n48(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n48(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 48, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n56(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n56(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 56, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n64(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n64(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 64, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n72(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n72(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 72, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n80(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n80(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 80, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n88(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n88(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 88, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n96(d, a, desc_b, scale_d)                                                   \
+#define wgmma_e4m3_rs_n96(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 96, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n104(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n104(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 104, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n112(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n112(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 112, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n128(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n128(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 128, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n144(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n144(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 144, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n160(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n160(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 160, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n176(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n176(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 176, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n184(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n184(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 184, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n192(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n192(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 192, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n208(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n208(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 208, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n216(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n216(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 216, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n224(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n224(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 224, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_e4m3_rs_n256(d, a, desc_b, scale_d)                                                  \
+#define wgmma_e4m3_rs_n256(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 256, EMU_E4M3, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_bf16_ss_n8(d, desc_a, desc_b, scale_d)                                               \
+#define wgmma_bf16_ss_n8(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 8, EMU_BF16, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_bf16_ss_n64(d, desc_a, desc_b, scale_d)                                              \
+#define wgmma_bf16_ss_n64(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 64, EMU_BF16, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_bf16_ss_n128(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_bf16_ss_n128(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 128, EMU_BF16, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_bf16_ss_n256(d, desc_a, desc_b, scale_d)                                             \
+#define wgmma_bf16_ss_n256(d, desc_a, desc_b, scale_d) \
     emu_wgmma_ss(d, 256, EMU_BF16, desc_a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_bf16_rs_n8(d, a, desc_b, scale_d)                                                    \
+#define wgmma_bf16_rs_n8(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 8, EMU_BF16, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_bf16_rs_n64(d, a, desc_b, scale_d)                                                   \
+#define wgmma_bf16_rs_n64(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 64, EMU_BF16, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_bf16_rs_n128(d, a, desc_b, scale_d)                                                  \
+#define wgmma_bf16_rs_n128(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 128, EMU_BF16, a, desc_b, scale_d, HB_SITE("wgmma"))
-#define wgmma_bf16_rs_n256(d, a, desc_b, scale_d)                                                  \
+#define wgmma_bf16_rs_n256(d, a, desc_b, scale_d) \
     emu_wgmma_rs(d, 256, EMU_BF16, a, desc_b, scale_d, HB_SITE("wgmma"))
 
 #endif
