@@ -29,19 +29,21 @@
 #undef GROUP_ROW
 #undef KERNEL_ROW
 
+/* By index, so that the order in which the tables are included here does not matter. */
+#define AT(name) [KERNEL_INDEX_##name]
 const kernel_row kernel_table[KERNEL_ALL + 1] = {
 #define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, box_m, box_n,  \
                    block_ns, tile_ns, accepts)                                                     \
-    {#name,     kernel_image_##name, threads, smem_bytes, tile_m,   tile_n,                        \
-     cluster_m, cluster_n,           box_m,   box_n,      block_ns, tile_ns},
+    AT(name) = {#name,     kernel_image_##name, threads, smem_bytes, tile_m,   tile_n,             \
+                cluster_m, cluster_n,           box_m,   box_n,      block_ns, tile_ns},
 #include "api/kernels.def"
 #undef KERNEL_ROW
 #define GROUP_ROW(name, threads, smem_bytes)                                                       \
-    {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 1, 0, 0, 0, 0},
+    AT(name) = {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 1, 0, 0, 0, 0},
 #define QUANTIZER_ROW GROUP_ROW
 #define PACKER_ROW GROUP_ROW
 #include "api/group_kernels.def"
-#include "api/pack_kernels.def" /* last, as in the header */
+#include "api/pack_kernels.def"
 #include "api/quantize_kernels.def"
 #undef PACKER_ROW
 #undef QUANTIZER_ROW
