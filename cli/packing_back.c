@@ -29,22 +29,29 @@ static bool dtype_of_type(const char *name, tensor_dtype *dtype)
 /* What is understood is written again and compared, so nothing is believed that is not. */
 static bool metadata_parse(pack_matrix *matrix, const char *value)
 {
-    long long flags = 0, n = 0, k = 0, groups = 0, size = 0;
-    char type[16] = "", source[16] = "", inputs[8] = "", shape[8] = "";
+    enum { FLAGS, N, K, GROUPS, SIZE, NUMBERS };
+    char digits[NUMBERS][20] = {""}, type[16] = "", source[16] = "", inputs[8] = "", shape[8] = "";
     char again[PACK_METADATA_BYTES];
+    int64_t number[NUMBERS] = {0};
     if (sscanf(value,
-               "version=1 flags=%lld n=%lld k=%lld groups=%lld group_k_offset=0 "
-               "weight_group_size=%lld scale_type=%15s source=%15s inputs=%7s shape=%7s",
-               &flags, &n, &k, &groups, &size, type, source, inputs, shape) != 9)
+               "version=1 flags=%19[0-9] n=%19[0-9] k=%19[0-9] groups=%19[0-9] group_k_offset=0 "
+               "weight_group_size=%19[0-9] scale_type=%15s source=%15s inputs=%7s shape=%7s",
+               digits[FLAGS], digits[N], digits[K], digits[GROUPS], digits[SIZE], type, source,
+               inputs, shape) != NUMBERS + 4)
         return false;
-    if (n < 0 || k < 1 || k > INT32_MAX || n > INT32_MAX || n % matrix->parts != 0 || groups < 1 ||
+    for (int i = 0; i < NUMBERS; ++i) {
+        if (!cli_parse_int(digits[i], 0, INT64_MAX, &number[i]))
+            return false;
+    }
+    const int64_t n = number[N], k = number[K], groups = number[GROUPS], size = number[SIZE];
+    if (k < 1 || k > INT32_MAX || n > INT32_MAX || n % matrix->parts != 0 || groups < 1 ||
         groups > 1 << 20 || (size != 0 && size != 32 && size != 64 && size != 128))
         return false;
     matrix->experts = groups;
     matrix->rows = n / matrix->parts;
     matrix->k = k;
     matrix->group_size = size;
-    matrix->holds_minus8 = flags != 0;
+    matrix->holds_minus8 = number[FLAGS] != 0;
     matrix->scheme =
         strcmp(source, scheme_name(SCHEME_W4AFP8)) == 0 ? SCHEME_W4AFP8 : SCHEME_PACK_QUANTIZED;
     matrix->inputs = strcmp(inputs, "w") == 0     ? PACK_INPUTS_W
