@@ -71,13 +71,6 @@ KERNEL(GROUP_NAME, add_splits_params, p, GROUP_THREADS)
     if (warp_index() < WORKERS) {
         work(p, work_ring_at(memory));
     } else {
-        work_shape shape;
-        shape.rows = TILE_M;
-        shape.columns = TILE_N;
-        shape.row = 0;
-        shape.column = 0;
-        shape.first = block_index();
-        shape.step = block_count();
-        work_schedule(&p->gemm, &shape, work_ring_at(memory));
+        work_schedule(&p->gemm, TILE_M, TILE_N, work_ring_at(memory));
     }
 }

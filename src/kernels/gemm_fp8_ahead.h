@@ -184,18 +184,6 @@ HB_DEVICE void produce_scales(const gemm_params *p, const layout *at)
     }
 }
 
-HB_DEVICE void schedule(const gemm_params *p, const layout *at)
-{
-    work_shape shape;
-    shape.rows = TILE_M;
-    shape.columns = TILE_N;
-    shape.row = 0;
-    shape.column = 0;
-    shape.first = block_index();
-    shape.step = block_count();
-    work_schedule(p, &shape, work_ring_at(at->work));
-}
-
 /* ---- consumers ------------------------------------------------------------------------------- */
 
 /* The warp's rows of a tile to D; row: of the first, in the tile. */
@@ -283,6 +271,6 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     } else if (warp == 1) {
         produce_scales(p, &at);
     } else if (warp == 2) {
-        schedule(p, &at);
+        work_schedule(p, TILE_M, TILE_N, work_ring_at(at.work));
     }
 }

@@ -195,18 +195,6 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t consumer
     }
 }
 
-HB_DEVICE void schedule(const gemm_params *p, const layout *at)
-{
-    work_shape shape;
-    shape.rows = TILE_M;
-    shape.columns = TILE_N;
-    shape.row = 0;
-    shape.column = 0;
-    shape.first = block_index();
-    shape.step = block_count();
-    work_schedule(p, &shape, work_ring_at(at->work));
-}
-
 KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
 {
     const layout at = layout_of_block();
@@ -234,6 +222,6 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     } else if (warp == 1) {
         produce_scales(p, &at);
     } else if (warp == 2) {
-        schedule(p, &at);
+        work_schedule(p, TILE_M, TILE_N, work_ring_at(at.work));
     }
 }

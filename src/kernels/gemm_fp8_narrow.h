@@ -234,20 +234,6 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
 /* ---- the block ---------------------------------------------------------------------------------
  */
 
-HB_DEVICE void schedule(const gemm_params *p, const layout *at)
-{
-    work_shape shape;
-    shape.rows = TILE_M;
-    shape.columns = TILE_N;
-    shape.row = 0;
-    shape.column = 0;
-    shape.first = block_index();
-    shape.step = block_count();
-    if (!work_is_direct(p)) {
-        work_schedule(p, &shape, work_ring_at(at->work));
-    }
-}
-
 HB_DEVICE void prepare(const gemm_params *p, const layout *at, uint32_t warp)
 {
     if (warp == CONSUMER_WARPS && elect_one()) {
@@ -292,7 +278,7 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
         produce_a(p, &at);
     } else if (warp == CONSUMER_WARPS + 2) {
         produce_scales(p, &at);
-    } else {
-        schedule(p, &at);
+    } else if (!work_is_direct(p)) {
+        work_schedule(p, TILE_M, TILE_N, work_ring_at(at.work));
     }
 }

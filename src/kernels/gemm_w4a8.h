@@ -311,18 +311,6 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
     }
 }
 
-HB_DEVICE void schedule(const gemm_params *p, const layout *at)
-{
-    work_shape shape;
-    shape.rows = TILE_TOKENS;
-    shape.columns = TILE_ROWS;
-    shape.row = 0;
-    shape.column = 0;
-    shape.first = block_index();
-    shape.step = block_count();
-    work_schedule(p, &shape, work_ring_at(at->work));
-}
-
 KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
 {
     const layout at = layout_of_block();
@@ -350,7 +338,7 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     if (warp == 0) {
         produce(p, &at);
     } else if (warp == 1) {
-        schedule(p, &at);
+        work_schedule(p, TILE_TOKENS, TILE_ROWS, work_ring_at(at.work));
     } else {
         produce_scales(p, at.scales, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work),
                        warp - 2u);

@@ -7,11 +7,9 @@
  * arithmetic, which reads sizes that only the device knows, stands in one place and costs no
  * registers where sums are held.
  *
- * ORDER.  A unit is what a cluster of blocks computes together: `rows` x `columns` of D.  Units are
- * numbered group by group, in a group split by split, in a split by bands of WORK_BAND rows of
- * units, in a band column by column: blocks that run at the same time read few rows of A and of B.
- * Block c of the grid takes units c, c + step, ...: a static order, so all blocks of a cluster and
- * all their warps agree without talking.
+ * ORDER.  Tiles are numbered group by group, in a group split by split, in a split by bands of
+ * WORK_BAND rows of tiles, in a band column by column: blocks that run at the same time read few
+ * rows of A and of B.  Block b of the grid takes tiles b, b + blocks of the grid, ...
  *
  * RANGES, MASKED.  32 groups at a time, one a lane: sizes are read, clamped as halfbyte_groups
  * says, and counted by a prefix sum over the warp.
@@ -23,8 +21,8 @@
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/group_rows.h"
 
-/* A tile.  Rows [row, row_end) of it exist, which may be none (a cluster's last rows) or more than
- * the tile has; columns from `column` to n. */
+/* A tile.  Rows [row, row_end) of it exist, which may be more than the tile has; columns from
+ * `column` to n. */
 typedef struct work_item {
     int32_t group; /* matrix of B */
     int32_t plane; /* matrix of A and D */
@@ -35,13 +33,6 @@ typedef struct work_item {
     int32_t first_block; /* of the 128-k blocks that are summed: [first_block, end_block) */
     int32_t end_block;
 } work_item;
-
-/* How a block's tiles lie in the units. */
-typedef struct work_shape {
-    uint32_t rows, columns; /* of a unit */
-    int32_t row, column;    /* of this block's tile in the unit */
-    uint32_t first, step;   /* first unit of this block's cluster; how many clusters there are */
-} work_shape;
 
 #define WORK_SLOTS 4
 #define WORK_BAND 16
@@ -157,12 +148,12 @@ HB_DEVICE uint32_t work_rounded_up(uint32_t count, uint32_t unit)
     return (count + unit - 1) / unit;
 }
 
-/* Unit `index` of a group whose rows are [start, end), as a tile of this block. */
-HB_DEVICE void work_put_unit(const gemm_params *p, const work_shape *shape, work_ring *w,
+/* Tile `index` of a group whose rows are [start, end). */
+HB_DEVICE void work_put_tile(const gemm_params *p, uint32_t rows, uint32_t columns, work_ring *w,
                              uint32_t index, int32_t group, int32_t start, int32_t end)
 {
-    const uint32_t high = work_rounded_up((uint32_t)(end - start), shape->rows);
-    const uint32_t wide = work_rounded_up((uint32_t)p->n, shape->columns);
+    const uint32_t high = work_rounded_up((uint32_t)(end - start), rows);
+    const uint32_t wide = work_rounded_up((uint32_t)p->n, columns);
     const uint32_t split = p->k_splits > 1 ? index / (high * wide) : 0u;
     const uint32_t in_split = index - split * (high * wide);
     const uint32_t band = in_split / (WORK_BAND * wide);
@@ -176,38 +167,40 @@ HB_DEVICE void work_put_unit(const gemm_params *p, const work_shape *shape, work
     work_item item;
     item.group = group;
     item.plane = p->groups.kind == GEMM_MASKED ? group : 0;
-    item.row = start + (int32_t)(row * shape->rows) + shape->row;
+    item.row = start + (int32_t)(row * rows);
     item.row_end = end;
-    item.column = (int32_t)(column * shape->columns) + shape->column;
+    item.column = (int32_t)(column * columns);
     item.split = (int32_t)split;
     item.first_block = (int32_t)(split * each + (split < longer ? split : longer));
     item.end_block = item.first_block + (int32_t)(each + (split < longer ? 1u : 0u));
     work_put(w, &item);
 }
 
-/* All tiles of this block, by one whole warp; then the item that ends the others' work. */
-HB_DEVICE void work_schedule(const gemm_params *p, const work_shape *shape, work_ring w)
+/* All tiles of rows x columns of this block, by one whole warp; then the item that ends the others'
+ * work. */
+HB_DEVICE void work_schedule(const gemm_params *p, uint32_t rows, uint32_t columns, work_ring w)
 {
-    const uint32_t wide = work_rounded_up((uint32_t)p->n, shape->columns) * (uint32_t)p->k_splits;
-    uint32_t unit = shape->first, before = 0, taken = 0;
+    const uint32_t wide = work_rounded_up((uint32_t)p->n, columns) * (uint32_t)p->k_splits;
+    uint32_t tile = block_index(), before = 0, taken = 0;
     int64_t base;
     work_item none;
     for (base = 0; base < p->groups.count; base += 32) {
         uint32_t start, end, upto, all;
         group_rows(&p->groups, (uint32_t)p->m, base + lane_index(), &taken, &start, &end);
-        upto = work_rounded_up(end - start, shape->rows) * wide;
+        upto = work_rounded_up(end - start, rows) * wide;
         if (p->groups.kind == GEMM_DENSE) {
-            upto = work_rounded_up((uint32_t)p->m, shape->rows) * wide; /* lane 0's, for all */
+            upto = work_rounded_up((uint32_t)p->m, rows) * wide; /* lane 0's, for all */
         } else {
             upto = lanes_sum(upto, 0x7fffffffu);
         }
         all = shuffle_u32(upto, 31);
-        for (; unit - before < all; unit += shape->step) {
-            const uint32_t index = unit - before;
+        for (; tile - before < all; tile += block_count()) {
+            const uint32_t index = tile - before;
             const uint32_t lane = vote_count(upto <= index);
             const uint32_t below = shuffle_u32(upto, (lane - 1u) & 31u);
-            work_put_unit(p, shape, &w, index - (lane == 0 ? 0u : below), (int32_t)(base + lane),
-                          (int32_t)shuffle_u32(start, lane), (int32_t)shuffle_u32(end, lane));
+            work_put_tile(p, rows, columns, &w, index - (lane == 0 ? 0u : below),
+                          (int32_t)(base + lane), (int32_t)shuffle_u32(start, lane),
+                          (int32_t)shuffle_u32(end, lane));
         }
         before += all;
     }
