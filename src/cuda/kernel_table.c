@@ -48,5 +48,5 @@ const kernel_row kernel_table[KERNEL_ALL + 1] = {
 #undef PACKER_ROW
 #undef QUANTIZER_ROW
 #undef GROUP_ROW
-    {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    [KERNEL_ALL] = {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 };
