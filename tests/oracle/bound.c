@@ -81,7 +81,7 @@ static const struct e4m3 *e4m3_of(uint8_t code)
 struct block_sum {
     double t, error; /* exact sum so far and the error of the computed one */
     double reach;    /* P: sum of the magnitudes of all products so far */
-    double grid;     /* G: largest power of two that divides all of them; 0 before the first */
+    uint64_t bits;   /* their bits; G, the largest power of two that divides all, is grid_of() */
     bool finite;
 };
 
@@ -91,12 +91,23 @@ static double cut_loss(double unit, double grid)
     return fmax(0, unit - grid);
 }
 
-static double common_grid(double grid, double product)
+/* Products are multiples of 2^-18 below 2^18: a bit for each binade in which one has a bit. */
+static uint64_t bits_of(double product)
 {
-    /* Products are multiples of 2^-18 below 2^18. */
-    uint64_t units = (uint64_t)fabs(ldexp(product, 18));
-    double own = ldexp((double)(units & (~units + 1)), -18);
-    return own != 0 && (grid == 0 || own < grid) ? own : grid;
+    return (uint64_t)(fabs(product) * 0x1p18);
+}
+
+/* The largest power of two that divides all numbers of which these are the bits; 0 for none. */
+static double grid_of(uint64_t bits)
+{
+    return ldexp((double)(bits & (~bits + 1)), -18);
+}
+
+/* x mod a power of two, x >= 0.  Exact, since x is below 2^18 and the power at least 2^-25; what
+ * fmod would take is most of the time of all. */
+static double remainder_of(double x, double unit, double per_unit)
+{
+    return x - (double)(int64_t)(x * per_unit) * unit;
 }
 
 /* One instruction over the products of [k, end). */
@@ -120,15 +131,16 @@ static void instruction(struct block_sum *s, const halfbyte_problem *p, const ha
 
     double carried = fmin(s->reach, fabs(s->t) + s->error);
     double unit = CUT * fmax(widest, binade(carried));
-    double lost = fmin(carried, cut_loss(CUT * widest, s->grid));
+    double per_unit = 1 / unit;
+    double lost = fmin(carried, cut_loss(CUT * widest, grid_of(s->bits)));
     for (int i = 0; i < STEP; i++) {
-        lost += fmod(fabs(product[i]), unit);
+        lost += remainder_of(fabs(product[i]), unit, per_unit);
         s->t += product[i];
         s->reach += fabs(product[i]);
-        s->grid = common_grid(s->grid, product[i]);
+        s->bits |= bits_of(product[i]);
     }
     s->error += lost;
-    s->error += cut_loss(CUT * binade(fabs(s->t) + s->error), s->grid);
+    s->error += cut_loss(CUT * binade(fabs(s->t) + s->error), grid_of(s->bits));
 }
 
 static struct near block_partial(const halfbyte_problem *p, const halfbyte_operands *o,
