@@ -98,130 +98,15 @@ HB_DEVICE layout layout_of_block(void)
     return at;
 }
 
-/* A tile's k blocks, filled up to whole trips. */
-HB_DEVICE int32_t padded_blocks(int32_t first_block, int32_t end_block)
-{
-    return (end_block - first_block + UNROLL - 1) / UNROLL * UNROLL;
-}
-
 /* The group of a tile's last stage whose token scales are the epilogue's factors instead. */
 #define FACTOR_GROUP ((STAGE_BLOCKS - 1) * GEMM_GROUPS)
 
 #include "kernels/gemm_w4a8_loop.h"
+#include "kernels/gemm_w4a8_producer.h"
 #include "kernels/gemm_w4a8_scales.h"
-
-/* ---- producer -------------------------------------------------------------------------------- */
-
-/* The panels of 64 rows of the tile that exist. */
-HB_DEVICE uint32_t panels_of(const gemm_params *p, const work_item *item)
-{
-    return p->n - item->column > 64 ? WARPGROUPS : 1u;
-}
-
-/* One stage, from `block` on; of its blocks, `count` exist.  The others get zeros for tokens, read
- * past the end of k, and keep the weights that are there: any word is a number. */
-HB_DEVICE void load_stage(const gemm_params *p, const work_item *item, const uint8_t *weights,
-                          smem_addr stage, smem_addr full, int32_t block, int32_t count)
-{
-    const uint32_t bytes = (uint32_t)count * ATOM_BYTES;
-    uint32_t panel;
-    int32_t i;
-    for (panel = 0; bytes > 0 && panel < panels_of(p, item); panel++) {
-        bulk_load_hint(stage + panel * PANEL_BYTES,
-                       weights + ((int64_t)panel * p->k_blocks + block) * ATOM_BYTES, bytes, full,
-                       L2_EVICT_FIRST);
-    }
-    HB_UNROLL
-    for (i = 0; i < STAGE_BLOCKS; i++) {
-        const int32_t k = (i < count ? block + i : p->k_blocks) * BLOCK_K - p->k_offset;
-        tma_load_3d_hint(stage + WEIGHT_BYTES + (uint32_t)i * TOKEN_BYTES, &p->a, full, k,
-                         item->row, item->plane, L2_EVICT_LAST);
-    }
-}
-
-/* One warp, of which one lane issues: keeps the ring full, through all tiles without a pause. */
-HB_DEVICE void produce(const gemm_params *p, const layout *at)
-{
-    const bool issues = elect_one();
-    const int64_t panels = (p->n + 63) / 64;
-    ring r = ring_at(at->ring, GEMM_STAGES);
-    work_ring work = work_ring_at(at->work);
-    work_item item;
-    int32_t i;
-    while (work_take(&work, &item)) {
-        const int64_t panel = item.group * panels + item.column / 64;
-        const uint8_t *weights = p->b_packed + panel * p->k_blocks * ATOM_BYTES;
-        const int32_t blocks = item.end_block - item.first_block;
-        for (i = 0; issues && i < padded_blocks(0, blocks); i += STAGE_BLOCKS) {
-            const int32_t left = blocks - i < 0 ? 0 : blocks - i;
-            const int32_t count = left < STAGE_BLOCKS ? left : STAGE_BLOCKS;
-            const uint32_t bytes =
-                (uint32_t)count * ATOM_BYTES * panels_of(p, &item) + STAGE_BLOCKS * TOKEN_BYTES;
-            const smem_addr full = r.full + r.stage * 8u;
-            ring_wait_empty(&r);
-            fence_proxy_async(); /* the weights and the tokens there were read by ordinary loads */
-            mbarrier_arrive_expect_tx(full, bytes);
-            load_stage(p, &item, weights, at->stages + r.stage * STAGE_BYTES, full,
-                       item.first_block + i, count);
-            ring_advance(&r);
-        }
-        warp_sync();
-    }
-}
+#include "kernels/gemm_w4a8_tiles.h"
 
 /* ---- consumers ------------------------------------------------------------------------------- */
-
-/* The consumers' place in the ring of work items, from the number of tiles they have done. */
-HB_DEVICE work_ring work_ring_after(smem_addr memory, uint32_t tiles)
-{
-    work_ring work = work_ring_at(memory);
-    work.slot = tiles % WORK_SLOTS;
-    work.parity = tiles / WORK_SLOTS % 2u;
-    return work;
-}
-
-/*
- * Waits for the next tile; trips of its sum, -1 if there is no tile.  By way of a shuffle, which
- * tells the compiler that all lanes have the same: the loop's state then lives in uniform
- * registers.
- */
-HB_DEVICE int32_t next_trips(smem_addr memory, uint32_t tiles)
-{
-    const work_ring work = work_ring_after(memory, tiles);
-    const smem_addr slot = work.slots + work.slot * 32u;
-    uint32_t high[4];
-    int32_t trips;
-    mbarrier_wait(work_full(&work), work.parity);
-    smem_load_u32x4(slot + 16u, high);
-    trips = ((int32_t)(high[3] - high[2]) + UNROLL - 1) / UNROLL;
-    trips = (int32_t)smem_load_u32(slot) < 0 ? -1 : trips;
-    return (int32_t)shuffle_u32((uint32_t)trips, 0);
-}
-
-/* Takes the tile that next_trips() has seen.  After its sum, so that it costs no registers before.
- */
-HB_DEVICE work_item take_summed(smem_addr memory, uint32_t tiles)
-{
-    const work_ring work = work_ring_after(memory, tiles);
-    const smem_addr slot = work.slots + work.slot * 32u;
-    uint32_t low[4], high[4];
-    work_item item;
-    smem_load_u32x4(slot, low);
-    smem_load_u32x4(slot + 16u, high);
-    warp_sync(); /* all lanes have loaded before one says so */
-    if (elect_one()) {
-        mbarrier_arrive(work_empty(&work));
-    }
-    item.group = (int32_t)low[0];
-    item.plane = (int32_t)low[1];
-    item.row = (int32_t)low[2];
-    item.row_end = (int32_t)low[3];
-    item.column = (int32_t)high[0];
-    item.split = (int32_t)high[1];
-    item.first_block = (int32_t)high[2];
-    item.end_block = (int32_t)high[3];
-    return item;
-}
 
 /* The loop by the form of the words. */
 HB_DEVICE void sum_tile_of(const gemm_params *p, consumer *c, int groups, bool a128, int32_t trips)

@@ -18,12 +18,8 @@
 #ifndef HALFBYTE_KERNELS_GEMM_W4A8_LOOP_H
 #define HALFBYTE_KERNELS_GEMM_W4A8_LOOP_H
 
-/* What a loop is compiled for: constants where it is called. */
-typedef struct loop_kind {
-    bool f3;    /* words in F3 form */
-    bool a128;  /* A has scales along k */
-    int groups; /* weight groups a k block: 1, 2 or 4 */
-} loop_kind;
+#include "kernels/gemm_w4a8_block.h"
+#include "kernels/tile/ring.h"
 
 /* A consumer thread's place.  Fragments of block b are a[b % 2]. */
 typedef struct consumer {
@@ -41,12 +37,6 @@ typedef struct consumer {
     float *acc;
 } consumer;
 
-/* Factors of the block that is promoted. */
-typedef struct factors {
-    float low, high; /* of row g of the warp's 16, of row g + 8 */
-    smem_addr tokens;
-} factors;
-
 /* Waits for the stage of block `u` of a trip. */
 HB_DEVICE void await_block(consumer *c, int u)
 {
@@ -63,76 +53,30 @@ HB_DEVICE void prepare(const consumer *c, loop_kind kind, int u)
 {
     const smem_addr atom = c->stage[u % 2] + c->warpgroup * PANEL_BYTES +
                            (uint32_t)(u % STAGE_BLOCKS) * ATOM_BYTES + c->words;
-    uint32_t words[8];
-    smem_load_u32x4(atom, words);
-    smem_load_u32x4(atom + 2048u, words + 4);
-    atom_decode(words, kind.f3, c->a[u % 2]);
-    wgmma_operands_ready(c->a[u % 2], ATOM_REGISTERS);
+    decode_block(atom, kind.f3, c->a[u % 2]);
 }
 
-/* partial = weights (64, 128 / groups) * tokens^T, for group `g` of block u, from +0. */
+HB_DEVICE float *partial_of(const consumer *c, loop_kind kind, int u, int g)
+{
+    return c->partial[(u * kind.groups + g) % GEMM_PARTIALS];
+}
+
+/* Group g of block u. */
 HB_DEVICE void issue(const consumer *c, loop_kind kind, int u, int g)
 {
-    float *partial = c->partial[(u * kind.groups + g) % GEMM_PARTIALS];
-    const uint32_t *a = c->a[u % 2];
     const smem_addr tokens =
         c->stage[u % 2] + WEIGHT_BYTES + (uint32_t)(u % STAGE_BLOCKS) * TOKEN_BYTES;
-    const uint64_t desc = wgmma_desc(tokens, 0, 1024, SWIZZLE_128B);
     const int steps = 4 / kind.groups;
-    int step;
     wgmma_fence();
-    HB_UNROLL
-    for (step = g * steps; step < (g + 1) * steps; step++) {
-        WGMMA(partial, a + 4 * step, wgmma_desc_advance(desc, (uint32_t)step * 32u),
-              step != g * steps);
-    }
+    issue_chain(partial_of(c, kind, u, g), c->a[u % 2], tokens, g * steps, (g + 1) * steps);
     wgmma_commit();
 }
 
-/* Byte offset of the thread's first pair of tokens among a group's token scales. */
-HB_DEVICE uint32_t token_offset(const consumer *c)
+/* Scales of group g of block u, in the stage that is given back next. */
+HB_DEVICE smem_addr scales_of(const consumer *c, int u, int g)
 {
-    return TILE_ROWS * 4u + (c->words / 2u & 24u);
-}
-
-HB_DEVICE factors load_factors(const consumer *c, loop_kind kind, int u, int g)
-{
-    const smem_addr at = c->scales + c->behind * SCALE_BYTES +
-                         (uint32_t)((u % STAGE_BLOCKS) * GEMM_GROUPS + g) * GROUP_SCALE_BYTES;
-    uint32_t pair[2];
-    factors f;
-    smem_load_u32x2(at + c->warpgroup * 256u + (c->words / 8u & 0xf8u), pair);
-    f.low = f32_of_bits(pair[0]);
-    f.high = f32_of_bits(pair[1]);
-    f.tokens = kind.a128 ? at + token_offset(c) : 0;
-    return f;
-}
-
-/* acc = fma_rn(partial, s, acc): of four elements, 0 and 1 belong to row g, 2 and 3 to row g + 8;
- * 0 and 2 to the first token of a pair. */
-HB_DEVICE void promote(const consumer *c, loop_kind kind, factors f, int u, int g)
-{
-    const float *partial = c->partial[(u * kind.groups + g) % GEMM_PARTIALS];
-    float *acc = c->acc;
-    int i;
-    HB_UNROLL
-    for (i = 0; i < FRAGMENT; i += 4) {
-        float s[4];
-        s[0] = s[1] = f.low;
-        s[2] = s[3] = f.high;
-        if (kind.a128) {
-            uint32_t tokens[2];
-            smem_load_u32x2(f.tokens + (uint32_t)i * 8u, tokens);
-            s[0] = mul_rn(mul_rn(f32_of_bits(tokens[0]), f.low), 512.0f);
-            s[1] = mul_rn(mul_rn(f32_of_bits(tokens[1]), f.low), 512.0f);
-            s[2] = mul_rn(mul_rn(f32_of_bits(tokens[0]), f.high), 512.0f);
-            s[3] = mul_rn(mul_rn(f32_of_bits(tokens[1]), f.high), 512.0f);
-        }
-        acc[i + 0] = fma_rn(partial[i + 0], s[0], acc[i + 0]);
-        acc[i + 1] = fma_rn(partial[i + 1], s[1], acc[i + 1]);
-        acc[i + 2] = fma_rn(partial[i + 2], s[2], acc[i + 2]);
-        acc[i + 3] = fma_rn(partial[i + 3], s[3], acc[i + 3]);
-    }
+    return c->scales + c->behind * SCALE_BYTES +
+           (uint32_t)((u % STAGE_BLOCKS) * GEMM_GROUPS + g) * GROUP_SCALE_BYTES;
 }
 
 /* The stage is given back with its last block: nothing reads it from here on. */
@@ -144,35 +88,17 @@ HB_DEVICE void release(consumer *c, int u)
     }
 }
 
-/* acc = mul_rn(acc, factor of its token): the first step of the epilogue. */
-HB_DEVICE void scale_tokens(const consumer *c)
-{
-    const smem_addr tokens =
-        c->scales + c->behind * SCALE_BYTES + FACTOR_GROUP * GROUP_SCALE_BYTES + token_offset(c);
-    float *acc = c->acc;
-    int i;
-    HB_UNROLL
-    for (i = 0; i < FRAGMENT; i += 4) {
-        uint32_t pair[2];
-        smem_load_u32x2(tokens + (uint32_t)i * 8u, pair);
-        acc[i + 0] = mul_rn(acc[i + 0], f32_of_bits(pair[0]));
-        acc[i + 1] = mul_rn(acc[i + 1], f32_of_bits(pair[1]));
-        acc[i + 2] = mul_rn(acc[i + 2], f32_of_bits(pair[0]));
-        acc[i + 3] = mul_rn(acc[i + 3], f32_of_bits(pair[1]));
-    }
-}
-
 /* Group g of block u, whose sums are complete; `last`: of the tile. */
 HB_DEVICE void finish(consumer *c, loop_kind kind, int u, int g, bool last)
 {
-    const factors f = load_factors(c, kind, u, g);
+    const factors f = load_factors(scales_of(c, u, g), c->warpgroup, c->words, kind.a128);
     const bool ends_block = g == kind.groups - 1;
     if (ends_block && !kind.a128 && !last) {
         release(c, u);
     }
-    promote(c, kind, f, u, g);
+    promote(c->acc, partial_of(c, kind, u, g), f, kind.a128);
     if (last && c->p->epilogue.row_scale.data != NULL) {
-        scale_tokens(c);
+        scale_tokens(c->acc, scales_of(c, STAGE_BLOCKS - 1, 0) + token_offset(c->words));
     }
     if (ends_block && (kind.a128 || last)) {
         release(c, u); /* these have loaded from the stage up to here */
