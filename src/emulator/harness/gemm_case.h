@@ -41,6 +41,10 @@ enum {
     GEMM_CASE_ALPHA_DEVICE = 1 << 8, /* ALPHA_HOST becomes ALPHA_DEVICE */
     GEMM_CASE_OVERLAP = 1 << 9,      /* WEIGHTS_CONSTANT, LAUNCH_DEPENDENTS */
     GEMM_CASE_NO_MINUS8 = 1 << 11,   /* int4 weights are -7 .. 7 */
+    GEMM_CASE_LOAD = 3 << 13,        /* how rows fall to groups, below */
+    GEMM_CASE_LOAD_ONE = 1 << 13,    /* all to one of them */
+    GEMM_CASE_LOAD_EACH = 2 << 13,   /* one to each */
+    GEMM_CASE_LOAD_ZIPF = 3 << 13,   /* each row by itself, to group g with weight 1 / (g + 1) */
     GEMM_CASE_SEED = 1 << 16         /* the first number that none of the bits reaches */
 };
 

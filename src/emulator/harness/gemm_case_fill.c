@@ -134,13 +134,37 @@ static int64_t rows_draw(const halfbyte_problem *p, int64_t m, int64_t left, uin
     return rows < left ? rows : left;
 }
 
-/* Groups one after another, some empty; where starts are given, with rows between them. */
-static void fill_groups(gemm_case *made, const wild_values *wild, uint64_t *state)
+/* Rows of each group by a GEMM_CASE_LOAD_*; free() them.  NULL: memory is out. */
+static int64_t *load_draw(const gemm_case *made, uint64_t load, uint64_t *state)
+{
+    const int64_t groups = made->problem.groups, one = below(state, groups);
+    const int64_t scale = INT64_C(1) << 32;
+    int64_t *rows = malloc((size_t)groups * sizeof *rows), weights = 0;
+    for (int64_t g = 0; rows != NULL && g < groups; g++) {
+        rows[g] = load == GEMM_CASE_LOAD_EACH              ? 1
+                  : load == GEMM_CASE_LOAD_ONE && g == one ? made->operands.m
+                                                           : 0;
+        weights += scale / (g + 1);
+    }
+    for (int64_t i = 0; rows != NULL && load == GEMM_CASE_LOAD_ZIPF && i < made->operands.m; i++) {
+        int64_t at = below(state, weights), g = 0;
+        while (at >= scale / (g + 1)) {
+            at -= scale / ++g;
+        }
+        rows[g]++;
+    }
+    return rows;
+}
+
+/* Groups one after another, some empty; where starts are given, with rows between them.  given: the
+ * rows of each, then without such gaps. */
+static void fill_groups(gemm_case *made, const int64_t *given, const wild_values *wild,
+                        uint64_t *state)
 {
     const halfbyte_problem *p = &made->problem;
     const halfbyte_groups *g = &made->operands.groups;
     const bool masked = p->grouping == HALFBYTE_GROUPING_MASKED;
-    const bool gaps = g->starts != NULL || g->labels != NULL;
+    const bool gaps = given == NULL && (g->starts != NULL || g->labels != NULL);
     const int64_t m = made->operands.m;
     int32_t *labels = (int32_t *)(uintptr_t)g->labels;
     const int32_t unlabelled[] = {-1, wild != NULL ? (int32_t)p->groups : -1,
@@ -152,10 +176,12 @@ static void fill_groups(gemm_case *made, const wild_values *wild, uint64_t *stat
     for (int64_t group = 0; group < p->groups; group++) {
         const int64_t skip = gaps && below(state, 3) == 0 ? below(state, 5) : 0;
         const int64_t start = masked ? 0 : at + skip < m ? at + skip : m;
-        const int64_t rows = rows_draw(p, m, m - start, state);
+        const int64_t rows = given == NULL              ? rows_draw(p, m, m - start, state)
+                             : given[group] < m - start ? given[group]
+                                                        : m - start;
         group_write(made, wild, group, start, rows);
         for (int64_t i = start; labels != NULL && i < start + rows; i++) {
-            labels[i] = below(state, 6) == 0 ? labels[i] : (int32_t)group;
+            labels[i] = gaps && below(state, 6) == 0 ? labels[i] : (int32_t)group;
         }
         at = start + rows;
     }
@@ -194,6 +220,7 @@ bool gemm_case_fill(gemm_case *made, uint64_t draw, uint64_t *state)
     const bool is_64_bit = made->problem.index_type == HALFBYTE_INDEX_INT64;
     const wild_values wild = {is_64_bit ? INT64_MIN : INT32_MIN, is_64_bit ? INT64_MAX : INT32_MAX};
     const bool is_packed = made->problem.b_layout == HALFBYTE_B_PACKED;
+    int64_t *given = NULL;
     bool good = true;
     memset(made->arena, GEMM_CASE_POISON, made->arena_bytes);
     for (int i = 0; i < made->parts; i++) {
@@ -208,6 +235,11 @@ bool gemm_case_fill(gemm_case *made, uint64_t draw, uint64_t *state)
             fill_values(data, part->bytes, type, state);
         }
     }
-    fill_groups(made, draw & GEMM_CASE_WILD ? &wild : NULL, state);
+    if (draw & GEMM_CASE_LOAD) {
+        given = load_draw(made, draw & GEMM_CASE_LOAD, state);
+        good &= given != NULL;
+    }
+    fill_groups(made, given, draw & GEMM_CASE_WILD ? &wild : NULL, state);
+    free(given);
     return good;
 }

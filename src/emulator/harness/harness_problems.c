@@ -30,6 +30,9 @@ enum {
     BEHIND = HARNESS_BEHIND,
     MUTANTS = HARNESS_FOR_MUTANTS,
     ALL_OF_B = GEMM_CASE_NO_MINUS8,
+    LOAD_ONE = GEMM_CASE_LOAD_ONE,
+    LOAD_EACH = GEMM_CASE_LOAD_EACH,
+    LOAD_ZIPF = GEMM_CASE_LOAD_ZIPF,
     PLAIN = 0
 };
 
@@ -168,6 +171,21 @@ static const harness_problem table[] = {
          K(128, BF16, MN_MAJOR), D(BF16), C(BF16)),
     W4A8(40, 24, 128, RANGES, 4, 1, MUTANTS | BEHIND, A(OUTER, MN), K(64, BF16, MN_MAJOR), D(BF16)),
     W4A8(40, 24, 128, RANGES, 4, 1, MUTANTS | BEHIND, A(OUTER, MN), K(128, F16, K_MAJOR), D(F16)),
+
+    /* Uneven loads: one group with all rows, one row each over 256, Zipf. */
+    FP8(150, 72, 256, RANGES, 9, 2, COUNTS | LOAD_ONE, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(256, 8, 32, RANGES, 256, 2, ENDS | WIDE | LOAD_EACH, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(200, 16, 128, RANGES, 64, 2, COUNTS | LOAD_ZIPF, A(1X128, MN), B(128X128, K), D(BF16)),
+    W4A8(150, 72, 256, RANGES, 9, 2, COUNTS | LOAD_ONE, A(OUTER, MN), K(128, BF16, MN_MAJOR),
+         D(BF16)),
+    W4A8(256, 8, 32, RANGES, 256, 2, ENDS | WIDE | LOAD_EACH, A(OUTER, MN), K(32, BF16, MN_MAJOR),
+         D(BF16)),
+    W4A8(256, 8, 32, RANGES, 256, 2, STARTS_COUNTS | LOAD_EACH, A(OUTER, MN),
+         K(128, BF16, MN_MAJOR), D(BF16)),
+    W4A8(200, 16, 128, RANGES, 64, 2, COUNTS | LOAD_ZIPF, A(OUTER, MN), K(128, BF16, MN_MAJOR),
+         D(BF16)),
+    W4A8(200, 16, 128, RANGES, 64, 2, STARTS_ENDS | LOAD_ZIPF, A(OUTER, MN), K(64, BF16, MN_MAJOR),
+         D(BF16)),
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
