@@ -13,6 +13,11 @@ static uint64_t rounded_up(uint64_t count, uint64_t unit)
     return (count + unit - 1) / unit * unit;
 }
 
+static int64_t planes_of(const halfbyte_problem *problem)
+{
+    return problem->grouping == HALFBYTE_GROUPING_MASKED ? problem->groups : 1;
+}
+
 /* A stride along an extent of 1 is not looked at, but the copy engine wants a good one. */
 static uint64_t stride_of(uint64_t extent, int64_t stride, uint64_t least)
 {
@@ -34,23 +39,41 @@ static gemm_map map_of(const halfbyte_matrix_in *matrix, int64_t columns, int64_
     return map;
 }
 
+/* That of D as bytes, for kernels that store by it: 16-bit numbers in whole units of 16 bytes.
+ * Where every row has to be asked for its group nothing is stored so. */
+static halfbyte_status d_map_encode(const gemm_machine *machine, const halfbyte_problem *problem,
+                                    const halfbyte_operands *operands, gemm_params *gemm)
+{
+    const gemm_matrix *d = &gemm->epilogue.d;
+    if (problem->family != HALFBYTE_FAMILY_W4A8 || problem->k_splits > 1 ||
+        problem->grouping == HALFBYTE_GROUPING_LABELS || d->type == ELEMENT_F32 ||
+        d->vectors != 2 || problem->n > INT32_MAX / 2) {
+        return HALFBYTE_SUCCESS;
+    }
+    const halfbyte_matrix_in bytes = {
+        .data = d->data, .ld = 2 * d->ld, .group_stride = 2 * d->plane_stride};
+    const gemm_map from =
+        map_of(&bytes, 2 * problem->n, operands->m, planes_of(problem), D_BOX_ROWS);
+    gemm->flags |= GEMM_D_BOXES;
+    return machine->encode(machine->context, &from, &gemm->d);
+}
+
 static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
                                    const halfbyte_problem *problem,
-                                   const halfbyte_operands *operands, tensor_map *a, tensor_map *b)
+                                   const halfbyte_operands *operands, gemm_params *gemm)
 {
     const kernel_row *row = &kernel_table[kernel];
-    const bool masked = problem->grouping == HALFBYTE_GROUPING_MASKED;
+    CHECK_STATUS(d_map_encode(machine, problem, operands, gemm));
     if (problem->k == 0) {
         return HALFBYTE_SUCCESS; /* nothing is read */
     }
-    gemm_map from =
-        map_of(&operands->a, problem->k, operands->m, masked ? problem->groups : 1, row->box_m);
-    CHECK_STATUS(machine->encode(machine->context, &from, a));
+    gemm_map from = map_of(&operands->a, problem->k, operands->m, planes_of(problem), row->box_m);
+    CHECK_STATUS(machine->encode(machine->context, &from, &gemm->a));
     if (problem->family != HALFBYTE_FAMILY_FP8) {
         return HALFBYTE_SUCCESS;
     }
     from = map_of(&operands->b, problem->k, problem->n, problem->groups, row->box_n);
-    return machine->encode(machine->context, &from, b);
+    return machine->encode(machine->context, &from, &gemm->b);
 }
 
 /* ---- grids ----------------------------------------------------------------------------------- */
@@ -95,11 +118,6 @@ static gemm_launch *launch_add(gemm_launches *launches, int kernel, size_t param
     one->programmatic = false;
     one->params_bytes = params_bytes;
     return one;
-}
-
-static int64_t planes_of(const halfbyte_problem *problem)
-{
-    return problem->grouping == HALFBYTE_GROUPING_MASKED ? problem->groups : 1;
 }
 
 enum { WORKSPACE_PIECE = 256 };
@@ -273,7 +291,7 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     const bool packs = gemm_packs_weights(problem);
     gemm_params *gemm = &launches->launch[packs + finds_bounds + fills_padding].params.gemm;
     gemm_params_fill(problem, operands, gemm);
-    CHECK_STATUS(maps_encode(machine, kernel, problem, operands, &gemm->a, &gemm->b));
+    CHECK_STATUS(maps_encode(machine, kernel, problem, operands, gemm));
     char *const behind_bounds = (char *)workspace + bounds_bytes(problem);
     if (packs) {
         CHECK_STATUS(packing_add(problem, operands, behind_bounds, gemm, launches));

@@ -25,8 +25,8 @@
  * SHARED MEMORY, from smem_base()
  *   stage s at s * STAGE_BYTES     weights: TILE_ROWS / 64 x STAGE_BLOCKS atoms of 4,096 bytes
  *                                  tokens: STAGE_BLOCKS x (TILE_TOKENS, 128) e4m3, 128-byte swizzle
- *   behind the stages              scales (gemm_w4a8_scales.h)
- *                                  staging of D (tile/store_across.h)
+ *   behind the stages              staging of D (tile/store_across.h)
+ *                                  scales (gemm_w4a8_scales.h)
  *                                  barriers of the ring, work items
  *
  * RESULT: docs/numerics.md sections 3 to 6, the same bits whatever the tile.
@@ -81,8 +81,8 @@
 /* Where things lie in shared memory. */
 typedef struct layout {
     smem_addr stages;
-    smem_addr scales;
     smem_addr staging;
+    smem_addr scales;
     smem_addr ring;
     smem_addr work;
 } layout;
@@ -91,9 +91,9 @@ HB_DEVICE layout layout_of_block(void)
 {
     layout at;
     at.stages = smem_base();
-    at.scales = at.stages + GEMM_STAGES * STAGE_BYTES;
-    at.staging = at.scales + GEMM_STAGES * SCALE_BYTES;
-    at.ring = at.staging + WARPGROUPS * STAGING_BYTES;
+    at.staging = at.stages + GEMM_STAGES * STAGE_BYTES; /* a multiple of 1,024 */
+    at.scales = at.staging + WARPGROUPS * STAGING_BYTES;
+    at.ring = at.scales + GEMM_STAGES * SCALE_BYTES;
     at.work = at.ring + RING_BYTES(GEMM_STAGES);
     return at;
 }
@@ -194,6 +194,7 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
                         at->staging + warpgroup * STAGING_BYTES, 1u + warpgroup,
                         thread_index_anew() % 128u);
     }
+    across_end();
 }
 
 KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)

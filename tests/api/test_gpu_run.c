@@ -36,6 +36,12 @@ static group_bounds_params passed_bounds;
 static cuda_pointer cleared;
 static size_t cleared_bytes;
 
+/* The first map that a run encodes. */
+static struct {
+    uint64_t address, dims[3], strides_bytes[2];
+    uint32_t box_rows;
+} first_map;
+
 static gpu fake;
 
 /* ---- allocations ----------------------------------------------------------------------------- */
@@ -87,18 +93,23 @@ static cuda_result fake_error_name(cuda_result result, const char **name)
     return 0;
 }
 
-/* Two dimensions of a map say enough to tell A's from B's. */
+/* A map's second dimension says enough to tell A's from B's. */
 static cuda_result fake_encode(tensor_map *map, int type, uint32_t rank, void *base,
                                const uint64_t *dims, const uint64_t *strides_bytes,
                                const uint32_t *box, const uint32_t *element_strides, int interleave,
                                int swizzle, int l2_promotion, int fill)
 {
-    (void)base;
-    assert_true(type == CUDA_TENSOR_UINT8 && (rank == 2 || rank == 3) && dims[0] == K);
+    assert_true(type == CUDA_TENSOR_UINT8 && rank == 3);
     assert_true(strides_bytes[0] % 16 == 0 && box[0] == 128 && element_strides[1] == 1);
     assert_true(interleave == 0 && swizzle == CUDA_TENSOR_SWIZZLE_128B && fill == 0);
     assert_int_equal(l2_promotion, CUDA_TENSOR_L2_256B);
     memset(map, (int)(dims[1] & 255), sizeof *map);
+    if (call_count == 0) {
+        first_map.address = (uintptr_t)base;
+        memcpy(first_map.dims, dims, sizeof first_map.dims);
+        memcpy(first_map.strides_bytes, strides_bytes, sizeof first_map.strides_bytes);
+        first_map.box_rows = box[1];
+    }
     return call_record(ENCODE);
 }
 
@@ -167,10 +178,13 @@ static void *address(uintptr_t number)
 
 /* Serves the whole FP8 family, so that one kernel's name is in every sequence. */
 enum { PRODUCT = KERNEL_INDEX_halfbyte_sm90_fp8_any_m128n128k128s6 };
+enum { PRODUCT_W4A8 = KERNEL_INDEX_halfbyte_sm90_w4a8_m128n128k128s7 };
+static int product; /* the kernel that the plan has */
 
 static void problem_make(halfbyte_grouping grouping)
 {
     halfbyte_problem *p = &plan.problem;
+    product = PRODUCT;
     *p = halfbyte_problem_init();
     p->family = HALFBYTE_FAMILY_FP8;
     p->grouping = grouping;
@@ -195,6 +209,23 @@ static void problem_make(halfbyte_grouping grouping)
     }
 }
 
+/* D in bf16 rows of N + 8. */
+static void problem_make_w4a8(halfbyte_grouping grouping)
+{
+    static halfbyte_packed_header header;
+    problem_make(grouping);
+    product = PRODUCT_W4A8;
+    plan.problem.family = HALFBYTE_FAMILY_W4A8;
+    plan.problem.b_layout = HALFBYTE_B_PACKED;
+    plan.problem.b_scale.mode = HALFBYTE_SCALE_OUTER;
+    plan.problem.d_type = HALFBYTE_TYPE_BF16;
+    header = (halfbyte_packed_header){
+        .version = 1, .n = N, .k = plan.problem.k, .groups = plan.problem.groups};
+    operands.b_header = &header;
+    operands.b_scale = (halfbyte_scale_in){address(5), 1, 1, N};
+    operands.d = (halfbyte_matrix_out){address(3), N + 8, M * (N + 8)};
+}
+
 static halfbyte_status run(void)
 {
     halfbyte_problem resolved = plan.problem;
@@ -202,7 +233,7 @@ static halfbyte_status run(void)
     const halfbyte_plan made = {.problem = resolved,
                                 .device = &device,
                                 .workspace_bytes = gemm_workspace_bytes(&resolved),
-                                .kernels = (gemm_kernel_set)1 << PRODUCT};
+                                .kernels = (gemm_kernel_set)1 << product};
     call_count = 0;
     allocations = 0;
     const halfbyte_status status =
@@ -234,6 +265,7 @@ static void test_one_launch(void **state)
     assert_true(passed.m == M && passed.n == N && passed.k_blocks == 3 && passed.k_splits == 1);
     assert_true(passed.epilogue.d.data == address(3) && passed.epilogue.d.ld == N);
     assert_true(*(const unsigned char *)&passed.a == M && *(const unsigned char *)&passed.b == 0);
+    assert_true(first_map.dims[0] == K && first_map.box_rows == 128);
 
     problem_make(HALFBYTE_GROUPING_MASKED);
     assert_int_equal(run(), HALFBYTE_SUCCESS);
@@ -307,6 +339,47 @@ static void test_empty(void **state)
     assert_int_equal(call_count, 0);
 }
 
+/* W4A8: a map of D as bytes, in boxes of eight rows, where stores by it may take its place. */
+static void test_map_of_d(void **state)
+{
+    (void)state;
+    problem_make_w4a8(HALFBYTE_GROUPING_DENSE);
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, ENCODE, PUSH, PRODUCT_W4A8, POP);
+    assert_true((passed.flags & GEMM_D_BOXES) != 0 && first_map.address == (uintptr_t)address(3));
+    assert_true(first_map.dims[0] == 2 * N && first_map.dims[1] == M && first_map.dims[2] == 1);
+    assert_true(first_map.strides_bytes[0] == 2 * (N + 8) && first_map.box_rows == D_BOX_ROWS);
+
+    problem_make_w4a8(HALFBYTE_GROUPING_MASKED);
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    assert_true((passed.flags & GEMM_D_BOXES) != 0 && first_map.dims[2] == GROUPS);
+    assert_true(first_map.strides_bytes[1] == (uint64_t)M * 2 * (N + 8));
+
+    plan.problem.k = 0; /* nothing is read, and D is written all the same */
+    ((halfbyte_packed_header *)(uintptr_t)operands.b_header)->k = 0;
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, PUSH, PRODUCT_W4A8, POP);
+}
+
+static void test_no_map_of_d(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        problem_make_w4a8(i == 0 ? HALFBYTE_GROUPING_LABELS : HALFBYTE_GROUPING_DENSE);
+        switch (i) {
+        case 1: plan.problem.d_type = HALFBYTE_TYPE_F32; break;
+        case 2: operands.d.ld = N + 4; break;
+        case 3: operands.d.data = (char *)address(3) + 8; break;
+        case 4: plan.problem.k_splits = 2; break;
+        default: break;
+        }
+        assert_int_equal(run(), HALFBYTE_SUCCESS);
+        assert_true((passed.flags & GEMM_D_BOXES) == 0);
+        assert_int_equal(first_map.address, (uintptr_t)address(1));
+        assert_true(calls[0] == ENCODE && calls[1] == PUSH);
+    }
+}
+
 /* Each call fails in turn: its failure is the caller's, what would follow is not enqueued, and the
  * context is taken away again. */
 static void test_failures(void **state)
@@ -330,6 +403,8 @@ int main(void)
         cmocka_unit_test_setup(test_more_launches, fresh),
         cmocka_unit_test_setup(test_early_start, fresh),
         cmocka_unit_test_setup(test_empty, fresh),
+        cmocka_unit_test_setup(test_map_of_d, fresh),
+        cmocka_unit_test_setup(test_no_map_of_d, fresh),
         cmocka_unit_test_setup(test_failures, fresh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

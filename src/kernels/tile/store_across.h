@@ -3,94 +3,134 @@
  * Sums whose lines are columns of D (weights on the 64-row side of the tensor core), to D.
  *
  * D in 16-bit types goes by way of shared memory, where the fragments are transposed on their way
- * in: a warpgroup's 64 columns of a token are 128 contiguous bytes, which eight lanes store.
+ * in: a warpgroup's 64 columns of a token are 128 contiguous bytes.  From there the copy engine
+ * takes them, while the warpgroup goes on with its next tile: boxes of eight tokens, by the map of
+ * D, which also cuts off what lies past the tensor.  Tokens of a box that is not all of the group's
+ * (at a group's end; all of them where rows have labels) are stored by the threads.
  *
- * STAGING of a warpgroup: rows of 64 columns for up to 64 tokens, 64 at a time; 16 bytes between
- * rows spread the eight rows that one stmatrix writes over all banks.
+ * Boxes, not rows of 128 bytes each: one instruction for 1,024 bytes, and the map brings the
+ * swizzle without which eight rows would meet in the same banks.  Of eight tokens, since groups end
+ * anywhere, and since all tiles then need the same box.
+ *
+ * STAGING of a warpgroup: a row of 128 bytes a token, 128-byte swizzle.
+ *
+ * ORDER.  Copies of the tile before have read the staging (bulk_wait_read by the lanes that issued
+ * them), and threads have, before any thread writes it again (a barrier); every thread's writes are
+ * made known to the copy engine (fence_proxy_async) before a lane issues (a barrier).
  */
 #ifndef HALFBYTE_KERNELS_TILE_STORE_ACROSS_H
 #define HALFBYTE_KERNELS_TILE_STORE_ACROSS_H
 
 #include "kernels/tile/epilogue.h"
 
-#define ACROSS_TOKENS 64
-#define ACROSS_ROW_BYTES 144u
-#define ACROSS_STAGING_BYTES(tokens)                                                               \
-    (((tokens) < ACROSS_TOKENS ? (tokens) : ACROSS_TOKENS) * ACROSS_ROW_BYTES)
+#define ACROSS_ROW_BYTES 128u
+#define ACROSS_BOX_BYTES (D_BOX_ROWS * ACROSS_ROW_BYTES)
+/* Pairs of groups of eight tokens are written together.  The staging begins at a multiple of 1,024
+ * bytes. */
+#define ACROSS_STAGING_BYTES(tokens) (((tokens) + 15) / 16 * 16 * ACROSS_ROW_BYTES)
 
-/* Sums of groups of eight tokens, 4 * groups of a thread, into the staging. */
-HB_DEVICE void across_put(const float *acc, int groups, smem_addr staging, int32_t type,
+/* acc[count] into the staging; type: a constant. */
+HB_DEVICE void across_put(const float *acc, int count, smem_addr staging, int32_t type,
                           uint32_t thread)
 {
     /* Matrix lane / 8: of eight columns the first or the second, of 16 tokens likewise. */
     const uint32_t lane = thread % 32u;
-    const smem_addr at = staging + (lane / 16u * 8u + lane % 8u) * ACROSS_ROW_BYTES +
-                         thread / 32u * 32u + lane / 8u % 2u * 16u;
+    const uint32_t unit = (thread / 32u * 2u + lane / 8u % 2u) ^ lane % 8u;
+    const smem_addr at = staging + (lane / 16u * 8u + lane % 8u) * ACROSS_ROW_BYTES + unit * 16u;
     int i;
     HB_UNROLL
-    for (i = 0; i < groups; i += 2) {
-        const int next = i + 1 < groups ? i + 1 : i; /* of a lone last group a copy goes along */
-        stmatrix_x4_trans(at + (uint32_t)i * (8u * ACROSS_ROW_BYTES),
-                          convert_pair(acc[4 * i + 0], acc[4 * i + 1], type),
-                          convert_pair(acc[4 * i + 2], acc[4 * i + 3], type),
-                          convert_pair(acc[4 * next + 0], acc[4 * next + 1], type),
-                          convert_pair(acc[4 * next + 2], acc[4 * next + 3], type));
+    for (i = 0; i < count; i += 8) {
+        const int next = i + 4 < count ? i + 4 : i; /* of a lone last group a copy goes along */
+        stmatrix_x4_trans(at + (uint32_t)i * (2u * ACROSS_ROW_BYTES),
+                          convert_pair(acc[i + 0], acc[i + 1], type),
+                          convert_pair(acc[i + 2], acc[i + 3], type),
+                          convert_pair(acc[next + 0], acc[next + 1], type),
+                          convert_pair(acc[next + 2], acc[next + 3], type));
     }
 }
 
-/* Tokens of the staging to D.  row: the first token's; column: the warpgroup's first. */
-HB_DEVICE void across_send(const gemm_matrix *d, int64_t base, const fragment_place *at,
-                           int32_t row, int32_t column, int tokens, smem_addr staging,
-                           uint32_t thread)
+/* Boxes of the staging to D, the warp's share of them.  column: the warpgroup's first. */
+HB_DEVICE void across_send_boxes(const gemm_params *p, const work_item *w, int32_t boxes,
+                                 int32_t column, smem_addr staging, uint32_t thread)
+{
+    int32_t box;
+    if (elect_one()) {
+        HB_NO_UNROLL
+        for (box = (int32_t)(thread / 32u); box < boxes; box += 4) {
+            tma_store_3d(&p->d, staging + (uint32_t)box * ACROSS_BOX_BYTES, column * 2,
+                         w->row + box * D_BOX_ROWS, w->plane);
+        }
+        bulk_commit();
+    }
+}
+
+/* Tokens first .. end - 1 of the staging to D, eight lanes a token. */
+HB_DEVICE void across_send_rows(const gemm_matrix *d, int64_t base, const fragment_place *at,
+                                int32_t first, int32_t end, int32_t row, int32_t column,
+                                smem_addr staging, uint32_t thread)
 {
     const int32_t mine = column + (int32_t)(thread % 8u) * 8;
-    int i;
-    HB_UNROLL
-    for (i = 0; i < tokens; i += 16) {
-        const int32_t token = i + (int32_t)(thread / 8u);
-        uint32_t word[4];
-        smem_load_u32x4(staging + (uint32_t)token * ACROSS_ROW_BYTES + thread % 8u * 16u, word);
-        if (token < tokens && mine < at->column_end && row_is_owned(at, row + token)) {
+    int32_t token;
+    HB_NO_UNROLL
+    for (token = first + (int32_t)(thread / 8u); token < end; token += 16) {
+        const uint32_t unit = (thread ^ (uint32_t)token) % 8u;
+        if (mine < at->column_end && row_is_owned(at, row + token)) {
+            uint32_t word[4];
+            smem_load_u32x4(staging + (uint32_t)token * ACROSS_ROW_BYTES + unit * 16u, word);
             global_store_u32x4((uint16_t *)d->data + base + (row + token) * d->ld + mine, word[0],
                                word[1], word[2], word[3]);
         }
     }
 }
 
-/* Sums from `first` on, at most 64 tokens' worth, by way of the staging. */
-HB_DEVICE void across_chunk(const gemm_matrix *d, int64_t base, const fragment_place *at,
-                            const float *acc, int first, int count, int32_t row, int32_t column,
-                            smem_addr staging, uint32_t barrier, uint32_t thread)
+/* Can D be stored by way of the staging?  Uniform over the grid. */
+HB_DEVICE bool across_is_staged(const gemm_params *p)
 {
-    const int left = count - first < ACROSS_TOKENS / 2 ? count - first : ACROSS_TOKENS / 2;
-    barrier_sync(barrier, 128); /* all have sent what was there */
-    across_put(acc + first, left / 4, staging, d->type, thread);
-    barrier_sync(barrier, 128);
-    across_send(d, base, at, row + first * 2, column, left * 2, staging, thread);
+    return p->epilogue.d.vectors == 2 && p->epilogue.d.type != ELEMENT_F32;
 }
 
-/* acc[count] to D.  at: of acc[0]; row, column: of the warpgroup's first element; barrier: a named
- * barrier of its own.  The chunks are written out: a loop would hide from the compiler that all
- * indices of acc are constants. */
-HB_DEVICE void store_across(const gemm_matrix *d, int64_t base, const fragment_place *at,
-                            const float *acc, int count, int32_t row, int32_t column,
-                            smem_addr staging, uint32_t barrier, uint32_t thread)
+/* acc[count] to such a D.  at: of acc[0]; column: the warpgroup's first; barrier: a named barrier
+ * of its own. */
+HB_DEVICE void across_by_staging(const gemm_params *p, const work_item *w, int64_t base,
+                                 const fragment_place *at, const float *acc, int count,
+                                 int32_t column, smem_addr staging, uint32_t barrier,
+                                 uint32_t thread)
+{
+    const gemm_matrix *d = &p->epilogue.d;
+    const int32_t left = w->row_end - w->row;
+    const int32_t rows = left < count * 2 ? left : count * 2;
+    int32_t boxes = 0;
+    bulk_wait_read(0);
+    barrier_sync(barrier, 128);
+    if (d->type == ELEMENT_BF16) {
+        across_put(acc, count, staging, ELEMENT_BF16, thread);
+    } else {
+        across_put(acc, count, staging, ELEMENT_F16, thread);
+    }
+    fence_proxy_async();
+    barrier_sync(barrier, 128);
+    if ((p->flags & GEMM_D_BOXES) && column < p->n) {
+        boxes = (rows + (w->row_end == p->m ? D_BOX_ROWS - 1 : 0)) / D_BOX_ROWS;
+        across_send_boxes(p, w, boxes, column, staging, thread);
+    }
+    across_send_rows(d, base, at, boxes * D_BOX_ROWS, rows, w->row, column, staging, thread);
+}
+
+/* acc[count] to any D. */
+HB_DEVICE void across_by_element(const gemm_matrix *d, int64_t base, const fragment_place *at,
+                                 const float *acc, int count)
 {
     int i;
-    if (d->vectors == 2 && d->type != ELEMENT_F32) {
-        across_chunk(d, base, at, acc, 0, count, row, column, staging, barrier, thread);
-        if (count > 32) {
-            across_chunk(d, base, at, acc, 32, count, row, column, staging, barrier, thread);
-        }
-        if (count > 64) {
-            across_chunk(d, base, at, acc, 64, count, row, column, staging, barrier, thread);
-        }
-        return;
-    }
     HB_UNROLL
     for (i = 0; i < count; i++) {
         store_element(d, base, at, element_row(at, i, true), element_column(at, i, true), acc[i]);
     }
+}
+
+/* When a warpgroup has stored its last tile: shared memory outlives the copies out of it. */
+HB_DEVICE void across_end(void)
+{
+    bulk_wait_read(0);
 }
 
 /* The terms of docs/numerics.md section 6, from the first or, if the scale of A is in acc already,
@@ -123,13 +163,14 @@ HB_DEVICE void apply_terms_across(const gemm_params *p, const work_item *w, floa
 /*
  * epilogue() for lines that are columns.  `thread` of the warpgroup whose 64 columns begin at
  * `column`, tokens at w->row.  row_scale: false if acc has the scale of A already.  staging,
- * barrier: of the warpgroup.
+ * barrier: of the warpgroup, which calls across_end() after its last tile.
  */
 HB_DEVICE void epilogue_across(const gemm_params *p, const work_item *w, float *acc, int count,
                                int32_t column, bool row_scale, smem_addr staging, uint32_t barrier,
                                uint32_t thread)
 {
     const gemm_matrix *d = &p->epilogue.d;
+    const int64_t base = w->plane * d->plane_stride + w->split * p->split_stride;
     fragment_place at;
     at.row = w->row + (int32_t)(thread % 4u * 2u);
     at.row_end = w->row_end;
@@ -140,8 +181,11 @@ HB_DEVICE void epilogue_across(const gemm_params *p, const work_item *w, float *
     if (p->epilogue.has_terms) {
         apply_terms_across(p, w, acc, count, &at, row_scale);
     }
-    store_across(d, w->plane * d->plane_stride + w->split * p->split_stride, &at, acc, count,
-                 w->row, column, staging, barrier, thread);
+    if (across_is_staged(p)) {
+        across_by_staging(p, w, base, &at, acc, count, column, staging, barrier, thread);
+    } else {
+        across_by_element(d, base, &at, acc, count);
+    }
 }
 
 #endif

@@ -13,12 +13,12 @@
 #define HALFBYTE_KERNELS_TILE_STORE_WIDE_H
 
 #include "kernels/tile/epilogue.h"
-#include "kernels/tile/store_rows.h"
 
 /* Is D the usual one?  Uniform over the grid. */
 HB_DEVICE bool store_wide_is_usual(const gemm_params *p)
 {
-    return store_rows_serves(p) && !p->epilogue.has_terms;
+    return p->epilogue.d.vectors == 2 && p->epilogue.d.type != ELEMENT_F32 &&
+           p->groups.labels == NULL && !p->epilogue.has_terms;
 }
 
 /* The usual D.  count: a multiple of 8. */
