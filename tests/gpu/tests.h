@@ -43,6 +43,7 @@
     X(quantize_graph)                                                                              \
     X(quantize_rate)                                                                               \
     X(gemm_w4a8_kinds)                                                                             \
+    X(gemm_w4a8_public)                                                                            \
     X(gemm_w4a8_num_sms)                                                                           \
     X(gemm_w4a8_repeat)                                                                            \
     X(gemm_w4a8_repeat_groups)                                                                     \

@@ -47,33 +47,43 @@ static void convert(void *to, halfbyte_type to_type, const void *from, halfbyte_
         abort();
 }
 
-static float bf16_of(double value, uint16_t *code)
+/* bf16 codes of `count` numbers, which are rounded to them. */
+static void round_to_bf16(float *values, uint16_t *codes, int64_t count)
 {
-    float x = (float)value, rounded = 0;
-    convert(code, HALFBYTE_TYPE_BF16, &x, HALFBYTE_TYPE_F32, 1);
-    convert(&rounded, HALFBYTE_TYPE_F32, code, HALFBYTE_TYPE_BF16, 1);
-    return rounded;
+    convert(codes, HALFBYTE_TYPE_BF16, values, HALFBYTE_TYPE_F32, count);
+    convert(values, HALFBYTE_TYPE_F32, codes, HALFBYTE_TYPE_BF16, count);
+}
+
+/* Normal bf16 numbers; free() them. */
+static float *normals(struct random *r, uint16_t *codes, int64_t count)
+{
+    float *values = malloc((size_t)count * sizeof *values);
+    if (!values)
+        abort();
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)random_normal(r);
+    round_to_bf16(values, codes, count);
+    return values;
 }
 
 /* e4m3 with one scale, which is made from the largest of all. */
 static void make_a(struct gemm_case *c, struct random *r)
 {
     int64_t count = c->operands.m * c->problem.k;
-    float *values = malloc((size_t)count * sizeof *values), largest = 1e-4f;
     uint8_t *codes = case_memory(c, (size_t)count, 0);
-    float *scale = case_memory(c, sizeof *scale, 0);
-    uint16_t code;
-    if (!values)
+    float *scale = case_memory(c, sizeof *scale, 0), largest = 1e-4f;
+    uint16_t *rounded = malloc((size_t)count * sizeof *rounded);
+    if (!rounded)
         abort();
-    for (int64_t i = 0; i < count; i++) {
-        values[i] = bf16_of(random_normal(r), &code);
+    float *values = normals(r, rounded, count);
+    for (int64_t i = 0; i < count; i++)
         largest = fmaxf(largest, fabsf(values[i]));
-    }
     *scale = largest / 448;
     for (int64_t i = 0; i < count; i++)
         values[i] /= *scale;
     convert(codes, HALFBYTE_TYPE_E4M3, values, HALFBYTE_TYPE_F32, count);
     free(values);
+    free(rounded);
     c->operands.a = (halfbyte_matrix_in){codes, c->problem.k, 0};
     c->operands.a_scale = (halfbyte_scale_in){scale, 0, 0, 0};
 }
@@ -96,10 +106,11 @@ static void make_b_scale(struct gemm_case *c, struct random *r)
     const halfbyte_problem *p = &c->problem;
     int64_t of_group = p->n * (p->k / 128), count = p->groups * of_group;
     uint16_t *scale = case_memory(c, (size_t)count * sizeof *scale, 0);
-    for (int64_t i = 0; i < count; i++) {
-        float normal = bf16_of(random_normal(r), &scale[i]);
-        bf16_of((double)normal * 0.005, &scale[i]);
-    }
+    float *values = normals(r, scale, count);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)((double)values[i] * 0.005);
+    round_to_bf16(values, scale, count);
+    free(values);
     bool interleaved = p->b_scale.layout == HALFBYTE_SCALE_INTERLEAVED4;
     c->operands.b_scale = (halfbyte_scale_in){scale, 0, (interleaved ? 4 : 1) * p->n, of_group};
 }
