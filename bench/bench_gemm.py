@@ -6,7 +6,9 @@
         [--filter WORDS] [--repeats N] [--probes FOLDER]
 
 FILE: CSV with columns m, n, k and, where they differ from the first named, family (fp8_block,
-w4a8), X
+w4a8), layout, groups, goal_us, and load: how rows fall to groups (even, one, zipfN, as
+expert_loads.py has them).  A row with a load has limit_us, the time that it may take.
+
 Per row, one line of JSON: time_us, the median of CUDA-event times with 256 MiB written before each
 launch; baseline_us, torch's block-scaled _scaled_mm (dense) or rowwise _scaled_grouped_mm, with
 fast accumulation or without it, whichever is faster;
@@ -26,6 +28,7 @@ import sys
 
 import torch
 
+import expert_loads
 import halfbyte_library as hb
 import ratios
 from gemm_data import Fp8Weights, Int4Weights, Layer, Tokens, equals_model, problem_of
@@ -191,8 +194,12 @@ class Bench:
         layer = Layer(family, groups, n, k, self.int4_layout)
         self.library.destroy(self.library.plan(problem_of(layer, layout, m)))  # is it served?
         weights = self.weights_of(layer, layout)
-        tokens = Tokens(layer, layout, m, self.options.seed)
+        tokens = Tokens(layer, layout, m, self.options.seed, shape.get("load", "even"))
+        used = sum(1 for count in tokens.counts_list if count)
         row = {"family": family, "layout": layout, "groups": groups, "m": m, "n": n, "k": k}
+        if "load" in shape:
+            row["load"], row["used_groups"] = shape["load"], used
+            row["limit_us"] = expert_loads.limit_us(family, tokens.counts_list, n, k)
         right = True
         for name, some in zip(("", "_minus8"), weights):
             product = Product(self.library, self.driver, tokens, some)
@@ -208,10 +215,11 @@ class Bench:
             row["baseline"] = vendor[0]
             # Twice: now and then one series is several times slower, whatever the shape.
             row["baseline_us"] = min(self.timer.median(call) for call in 2 * vendor[1])
-        bytes_read = (weights[0].address(), weights[0].bytes, tokens.a.data_ptr(), tokens.bytes)
+        weight_bytes = weights[0].bytes // groups * used
+        bytes_read = (weights[0].address(), weight_bytes, tokens.a.data_ptr(), tokens.bytes)
         row["read_us_run"], row["mma_tflops_run"] = self.probes.read_us(*bytes_read), self.mma
         row["tflops"] = 2e-6 * groups * m * n * k / row["time_us"]
-        row["gbytes_per_s"] = 1e-3 * (weights[0].bytes + tokens.bytes) / row["time_us"]
+        row["gbytes_per_s"] = 1e-3 * (weight_bytes + tokens.bytes) / row["time_us"]
         return row
 
 
@@ -232,7 +240,8 @@ def print_row(row, shape):
           f"{row['tflops']:5.0f} {row['gbytes_per_s']:5.0f} {text_or_dash(row, 'baseline_us', 7)} "
           f"{text_or_dash(row, 'read_us_run', 7)} {shape.get('goal_us') or '-':>7} "
           f"{'-'.rjust(6) if ratio is None else f'{ratio:6.3f}'} {'*' if met else ' '} "
-          f"{row['kernel']}{'' if row['bits_right'] else ' BITS DIFFER'}", flush=True)
+          f"{row['kernel']}{ratios.text_of_load(row)}"
+          f"{'' if row['bits_right'] else ' BITS DIFFER'}", flush=True)
 
 
 def arguments():

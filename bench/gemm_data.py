@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 
+import expert_loads
 import halfbyte_library as hb
 
 MOST_EXPERTS = 4  # different int4 weights; further groups repeat them, at addresses of their own
@@ -140,9 +141,12 @@ class Int4Weights:
 class Tokens:
     """Activations with their scales, D, and what says which rows are whose."""
 
-    def __init__(self, layer, layout, m, seed):
+    def __init__(self, layer, layout, m, seed, load="even"):
         generator = generator_of(seed + 1)
         family, groups, self.n, k, _ = layer
+        self.counts_list = expert_loads.rows_of(load, groups, m, seed)
+        self.starts_list = [group * m if load == "even" else sum(self.counts_list[:group])
+                            for group in range(groups)]
         self.layout, self.m, self.rows, self.k = layout, m, groups * m, k
         self.groups, self.blocks = groups, ceil_div(k, 128)
         self.a = random_e4m3((self.rows, k), generator)
@@ -153,8 +157,9 @@ class Tokens:
         self.scale = random_scales(shape, generator)  # m-major
         self.row_scale = random_scales((self.rows,), generator)
         self.d = torch.empty((self.rows, self.n), dtype=torch.bfloat16, device="cuda")
-        self.offsets = torch.arange(groups + 1, dtype=torch.int32, device="cuda") * m
-        self.counts = torch.full((groups,), m, dtype=torch.int32, device="cuda")
+        self.offsets = torch.tensor(self.starts_list + [self.rows], dtype=torch.int32,
+                                    device="cuda")
+        self.counts = torch.tensor(self.counts_list, dtype=torch.int32, device="cuda")
 
     def m_of_run(self):
         return self.m if self.layout == "masked" else self.rows
@@ -195,10 +200,13 @@ def equals_model(model, weights, tokens, bits, seed):
     outputs that differ)."""
     generator = generator_of(seed + 2)
     compared = different = 0
-    for group in sorted({0, tokens.groups // 2, tokens.groups - 1}):
+    used = [group for group in range(tokens.groups) if tokens.counts_list[group]]
+    for group in sorted({used[0], used[len(used) // 2], used[-1]}):
+        count = tokens.counts_list[group]
         rows = torch.unique(torch.cat([
-            torch.tensor([0, tokens.m - 1], device="cuda"),
-            torch.randint(tokens.m, (6,), device="cuda", generator=generator)])) + group * tokens.m
+            torch.tensor([0, count - 1], device="cuda"),
+            torch.randint(count, (6,), device="cuda", generator=generator)]))
+        rows += tokens.starts_list[group]
         columns = torch.unique(torch.cat([
             torch.arange(16, device="cuda"), torch.arange(tokens.n - 16, tokens.n, device="cuda"),
             torch.randint(tokens.n, (64,), device="cuda", generator=generator)]))

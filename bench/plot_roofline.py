@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--filter", default="")
     options = parser.parse_args()
     rows = [row for row in ratios.read_results(options.results).values()
-            if ratios.taken(row, options.filter) and row["m"] > 0 and row["time_us"] > 0]
+            if ratios.taken(row, options.filter) and row["m"] > 0 and row.get("time_us", 0) > 0]
     if not rows:
         sys.exit("no measured product in these files")
     draw(rows, options.output)

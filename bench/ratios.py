@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares measured times with those of peers that were measured in another run.
+"""Compares measured times with those of peers that were measured in another run, and among
+themselves.
 
-    python3 bench/ratios.py RESULT.jsonl [MORE.jsonl ...] --peers PEERS.csv [--filter WORDS]
+    python3 bench/ratios.py RESULT.jsonl [MORE.jsonl ...] [--peers PEERS.csv] [--loads]
+        [--filter WORDS]
 
 RESULT: JSON Lines of bench_gemm.py or of `halfbyte bench`; of rows for one shape the last counts.
 PEERS: CSV with family, layout, groups, m, n, k, best_us, and where known vendor_us, read_us, mma_us
@@ -13,6 +15,8 @@ was in halfbyte's run than in the peers': the vendor's time now over then where 
 one, else a plain read's time now over then where reading bounds the shape (read_us > mma_us), else
 the wgmma rate then over now.  "plain" is best_us / time_us, without s: where the two are far apart,
 the vendor's library has chosen another kernel than then.  Rows with wrong bits have no ratio.
+
+--loads: rows whose load was given (bench/shapes/uneven.csv) over the time that they may take.
 """
 
 import argparse
@@ -22,12 +26,20 @@ import math
 import sys
 
 KEY = ("family", "layout", "groups", "m", "n", "k")
+DEFAULTS = ("fp8_block", "dense", 1, None, None, None, "even")
 PEERS_MMA_TFLOPS = 1724.0  # the rate that mma_us stands for
 
 
 def key_of(row):
-    return tuple(str(row.get(name, default)) for name, default in
-                 zip(KEY, ("fp8_block", "dense", 1, None, None, None)))
+    return tuple(str(row.get(name, default)) for name, default in zip(KEY + ("load",), DEFAULTS))
+
+
+def text_of_load(row):
+    """Load and limit, where a row has them."""
+    if row.get("limit_us") is None:
+        return ""
+    within = "within" if row["time_us"] <= row["limit_us"] else "over"
+    return f" @{row['load']} {within} the limit of {row['limit_us']:.1f} us"
 
 
 def number(row, name):
@@ -41,7 +53,7 @@ def taken(row, words):
         name, equals, value = word.partition("=")
         if equals and str(row.get(name)) != value:
             return False
-        if not equals and word not in (row.get("family"), row.get("layout")):
+        if not equals and word not in (row.get("family"), row.get("layout"), row.get("load")):
             return False
     return True
 
@@ -81,8 +93,45 @@ def read_results(paths):
             for line in filter(None, map(str.strip, file)):
                 row = json.loads(line)
                 if "time_us" in row and "n" in row:
-                    rows[key_of(row)] = row
+                    add_row(rows, row)
     return rows
+
+
+def add_row(rows, row):
+    """`halfbyte bench --minus8` times a shape with -8 as a row of its own."""
+    key = key_of(row)
+    if row.get("minus8"):
+        rows.setdefault(key, {name: value for name, value in row.items() if name != "time_us"})
+        rows[key]["time_minus8_us"] = row["time_us"]
+        rows[key]["bits_right"] = row.get("bits_right", True) and rows[key].get("bits_right", True)
+        return
+    before = rows.get(key, {})
+    if "time_us" not in before and "time_minus8_us" in before:
+        row.setdefault("time_minus8_us", before["time_minus8_us"])
+        row["bits_right"] = row.get("bits_right", True) and before.get("bits_right", True)
+    rows[key] = row
+
+
+# ---- loads --------------------------------------------------------------------------------------
+
+def print_loads(rows, words):
+    """True if there were rows with a limit."""
+    some = [row for row in rows.values()
+            if row.get("limit_us") is not None and "time_us" in row and taken(row, words)]
+    print(f"{'family':9} {'load':6} {'groups':>6} {'m':>5} {'n':>6} {'k':>6} {'us':>8} "
+          f"{'limit':>8} {'of it':>6} {'us(-8)':>8} {'of it':>6}")
+    for row in some:
+        head = " ".join(f"{row[name]:>{width}}" for name, width in zip(KEY[2:], (6, 5, 6, 6)))
+        head = f"{row['family']:9} {row['load']:6} {head}"
+        limit = row["limit_us"]
+        if not row.get("bits_right", True):
+            print(f"{head} BITS DIFFER")
+            continue
+        minus8 = number(row, "time_minus8_us")
+        head += f" {row['time_us']:8.1f} {limit:8.1f} {row['time_us'] / limit:6.3f}"
+        head += "" if minus8 is None else f" {minus8:8.1f} {minus8 / limit:6.3f}"
+        print(head + ("" if max(row["time_us"], minus8 or 0) <= limit else " OVER"))
+    return bool(some)
 
 
 def print_summary(name, found):
@@ -100,20 +149,15 @@ def print_summary(name, found):
           f"goals met {sum(goals)} of {len(goals)}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results", nargs="+")
-    parser.add_argument("--peers", required=True)
-    parser.add_argument("--filter", default="")
-    options = parser.parse_args()
-    rows = read_results(options.results)
+def print_peers(rows, path, words):
+    """True if there were rows of the peers with a ratio."""
     classes, absent, without = {}, 0, 0
     print(f"{'family':9} {'layout':10} {'groups':>6} {'m':>5} {'n':>6} {'k':>6} {'us':>8} "
           f"{'peer us':>8} {'s':>6} {'of':6} {'ratio':>6} {'plain':>6} {'goal us':>8}")
-    with open(options.peers, newline="") as file:
-        for peer in filter(lambda p: taken(p, options.filter), csv.DictReader(file)):
+    with open(path, newline="") as file:
+        for peer in filter(lambda p: taken(p, words), csv.DictReader(file)):
             row = rows.get(key_of(peer))
-            if row is None:
+            if row is None or "time_us" not in row:
                 absent += 1
                 continue
             ratio, s, source, met = compare(row, peer)
@@ -138,7 +182,25 @@ def main():
                                for one in found])
     if absent or without:
         print(f"{absent} rows of the peers not measured, {without} without a ratio")
-    return 0 if classes else 1
+    return bool(classes)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", nargs="+")
+    parser.add_argument("--peers", metavar="PEERS.csv")
+    parser.add_argument("--loads", action="store_true", help="rows with a load over their limit")
+    parser.add_argument("--filter", default="")
+    options = parser.parse_args()
+    if not (options.peers or options.loads):
+        parser.error("--peers or --loads: what is compared?")
+    rows = read_results(options.results)
+    compared = []
+    if options.peers:
+        compared.append(print_peers(rows, options.peers, options.filter))
+    if options.loads:
+        compared.append(print_loads(rows, options.filter))
+    return 0 if all(compared) else 1
 
 
 if __name__ == "__main__":

@@ -18,6 +18,19 @@
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
+/* How rows fall to groups. */
+typedef enum bench_load_kind {
+    BENCH_LOAD_NONE, /* not said: evenly */
+    BENCH_LOAD_EVEN, /* "even" */
+    BENCH_LOAD_ONE,  /* "one": all to one group */
+    BENCH_LOAD_ZIPF  /* "zipfN": tokens that have N different groups each, bench/expert_loads.h */
+} bench_load_kind;
+
+typedef struct bench_load {
+    bench_load_kind kind;
+    int64_t top; /* ZIPF: N */
+} bench_load;
+
 typedef struct bench_shape {
     halfbyte_problem problem;
     const char *family; /* "fp8_block", "fp8", "w4a8" */
@@ -25,6 +38,7 @@ typedef struct bench_shape {
     int64_t groups;
     int64_t m;      /* rows a group, the mean where the problem has those of all */
     double goal_us; /* 0: none */
+    bench_load load;
 } bench_shape;
 
 typedef struct bench_shapes {
@@ -32,20 +46,41 @@ typedef struct bench_shapes {
     size_t count;
 } bench_shapes;
 
-/* Adds a problem string; `where` (a file and line, or NULL) stands in front of its faults. */
+/* Adds a problem string, behind it maybe '@' and a load; `where` (a file and line, or NULL) stands
+ * in front of its faults. */
 int bench_shapes_add(bench_shapes *shapes, const char *text, const char *where);
 
 /*
  * Adds those of a file.  CSV, its first line the names of the columns: m, n, k and where wanted
- * family, layout, groups, goal_us (others are ignored; m is rows a group); or a problem string a
- * line.  '#' opens a comment.
+ * family, layout, groups, goal_us, load (others are ignored; m is rows a group); or a problem
+ * string a line.  '#' opens a comment.
  */
 int bench_shapes_read(bench_shapes *shapes, const char *path);
 
-/* Keeps those that all words fit, separated by commas: a family, a layout, or name=value. */
+/* Keeps those that all words fit, separated by commas: a family, layout or load, or name=value. */
 void bench_shapes_filter(bench_shapes *shapes, const char *words);
 
 void bench_shapes_free(bench_shapes *shapes);
+
+/* ---- loads ----------------------------------------------------------------------------------- */
+
+bool bench_load_parse(const char *text, bench_load *load);
+enum { BENCH_LOAD_BYTES = 32 };
+const char *bench_load_text(const bench_load *load, char text[BENCH_LOAD_BYTES]); /* NONE: "" */
+
+/* Whether the shape can have its load; `where` as above. */
+int bench_load_check(const bench_shape *shape, const char *where);
+
+/* An instance of the shape with its load, which `seed` draws. */
+int bench_instance(const bench_shape *shape, uint64_t seed, instance *made);
+
+/* Groups with rows: those whose weights are read. */
+int64_t bench_used_groups(const instance *made);
+int64_t bench_most_rows(const instance *made); /* of one group */
+
+/* Where a load is said: 1.25 x (the larger of reading and computing at the rates of an H200, and a
+ * launch); else 0. */
+double bench_limit_us(const bench_shape *shape, const instance *made);
 
 /* ---- a GPU ----------------------------------------------------------------------------------- */
 

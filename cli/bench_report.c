@@ -8,7 +8,8 @@
 
 static const char csv_header[] = "family,layout,groups,m,n,k,time_us,least_us,most_us,graph_us,"
                                  "baseline,baseline_us,read_us_run,mma_tflops_run,tflops,"
-                                 "gbytes_per_s,kernel,bits_right,device,driver,cuda,date,commit\n";
+                                 "gbytes_per_s,kernel,bits_right,device,driver,cuda,date,commit,"
+                                 "load,limit_us\n";
 
 static const char baseline_name[] = "cublasLtMatmul";
 
@@ -20,11 +21,12 @@ static double multiply_adds(const bench_shape *shape)
            (double)shape->problem.k;
 }
 
-static double operand_bytes(const bench_shape *shape)
+static double operand_bytes(const bench_row *row)
 {
+    const bench_shape *shape = row->shape;
     const double weight = shape->problem.family == HALFBYTE_FAMILY_W4A8 ? 0.5 : 1;
     const double n = (double)shape->problem.n, k = (double)shape->problem.k;
-    return (double)shape->groups * k * (n * weight + (double)shape->m);
+    return k * ((double)row->used_groups * n * weight + (double)shape->groups * (double)shape->m);
 }
 
 static bool bits_right(const bench_row *row)
@@ -86,8 +88,12 @@ static int write_json(const bench_report *report, const bench_row *row)
 {
     const bench_shape *shape = row->shape;
     const bench_run_facts *facts = &report->facts;
-    char problem[PROBLEM_TEXT_BYTES];
+    char problem[PROBLEM_TEXT_BYTES + 1 + BENCH_LOAD_BYTES];
     problem_print(&shape->problem, problem);
+    if (shape->load.kind != BENCH_LOAD_NONE) {
+        strcat(problem, "@");
+        bench_load_text(&shape->load, problem + strlen(problem));
+    }
     json_t *line = json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:f, s:f, s:f, s:o, s:s?, s:o, s:o, s:o, "
         "s:f, s:f}",
@@ -99,7 +105,7 @@ static int write_json(const bench_report *report, const bench_row *row)
         row->baseline_us > 0 ? baseline_name : NULL, "baseline_us", measured(row->baseline_us),
         "read_us_run", measured(row->read_us), "mma_tflops_run", measured(row->mma_tflops),
         "tflops", 2e-6 * multiply_adds(shape) / row->event.median_us, "gbytes_per_s",
-        1e-3 * operand_bytes(shape) / row->event.median_us);
+        1e-3 * operand_bytes(row) / row->event.median_us);
     json_t *more =
         json_pack("{s:I, s:I, s:s, s:s, s:s, s:s, s:s}", "repeats", (json_int_t)facts->repeats,
                   "seed", (json_int_t)facts->seed, "device", facts->device, "driver", facts->driver,
@@ -112,6 +118,16 @@ static int write_json(const bench_report *report, const bench_row *row)
             json_object_set_new(line, "bits_right", json_boolean(bits_right(row))) == 0;
     if (good && shape->goal_us > 0)
         good = json_object_set_new(line, "goal_us", json_real(shape->goal_us)) == 0;
+    if (good && shape->problem.family == HALFBYTE_FAMILY_W4A8)
+        good = json_object_set_new(line, "minus8", json_boolean(row->minus8)) == 0;
+    if (good && row->limit_us > 0) {
+        char load[BENCH_LOAD_BYTES];
+        good = json_object_set_new(line, "load",
+                                   json_string(bench_load_text(&shape->load, load))) == 0 &&
+               json_object_set_new(line, "used_groups", json_integer(row->used_groups)) == 0 &&
+               json_object_set_new(line, "most_rows", json_integer(row->most_rows)) == 0 &&
+               json_object_set_new(line, "limit_us", json_real(row->limit_us)) == 0;
+    }
     good = good && json_dumpf(line, report->json, JSON_COMPACT | JSON_REAL_PRECISION(5)) == 0 &&
            fputc('\n', report->json) != EOF && fflush(report->json) == 0;
     json_decref(line);
@@ -137,21 +153,22 @@ static int write_csv(const bench_report *report, const bench_row *row)
 {
     const bench_shape *shape = row->shape;
     const bench_run_facts *facts = &report->facts;
-    char graph[24], baseline[24], read[24], mma[24];
+    char graph[24], baseline[24], read[24], mma[24], limit[24], load[BENCH_LOAD_BYTES];
     fprintf(report->csv,
             "%s,%s,%lld,%lld,%lld,%lld,%.3f,%.3f,%.3f,%s,%s,%s,%s,%s,%.1f,%.1f,%s,%s,%s,%s,%s,%s,"
-            "%s\n",
+            "%s,%s,%s\n",
             shape->family, shape->layout, (long long)shape->groups, (long long)shape->m,
             (long long)shape->problem.n, (long long)shape->problem.k, row->event.median_us,
             row->event.least_us, row->event.most_us, number(row->graph_us, "", 3, graph),
             row->baseline_us > 0 ? baseline_name : "", number(row->baseline_us, "", 3, baseline),
             number(row->read_us, "", 3, read), number(row->mma_tflops, "", 1, mma),
             2e-6 * multiply_adds(shape) / row->event.median_us,
-            1e-3 * operand_bytes(shape) / row->event.median_us, row->kernel,
+            1e-3 * operand_bytes(row) / row->event.median_us, row->kernel,
             !row->checked     ? ""
             : bits_right(row) ? "yes"
                               : "no",
-            facts->device, facts->driver, facts->cuda, facts->date, facts->commit);
+            facts->device, facts->driver, facts->cuda, facts->date, facts->commit,
+            bench_load_text(&shape->load, load), number(row->limit_us, "", 3, limit));
     return fflush(report->csv) == 0 ? CLI_OK
                                     : cli_fail(CLI_ENVIRONMENT, "cannot write to %s",
                                                io_quote_path(report->csv_path).text);
@@ -169,9 +186,16 @@ static void print_row(const bench_report *report, const bench_row *row)
            shape->layout, (long long)shape->groups, (long long)shape->m,
            (long long)shape->problem.n, (long long)shape->problem.k, row->event.median_us,
            number(row->graph_us, "-", 1, graph), 2e-6 * multiply_adds(shape) / row->event.median_us,
-           1e-3 * operand_bytes(shape) / row->event.median_us,
+           1e-3 * operand_bytes(row) / row->event.median_us,
            number(row->baseline_us, "-", 1, baseline), number(row->read_us, "-", 1, read),
            number(shape->goal_us, "-", 1, goal), row->kernel);
+    if (row->limit_us > 0) {
+        char load[BENCH_LOAD_BYTES];
+        printf(" @%s", bench_load_text(&shape->load, load));
+    }
+    if (row->limit_us > 0 && row->on_gpu)
+        printf(" %s the limit of %.1f us",
+               row->event.median_us <= row->limit_us ? "within" : "over", row->limit_us);
     if (row->checked && !bits_right(row))
         printf(" %sBITS DIFFER%s", cli_style_on(stdout, STYLE_BAD),
                cli_style_on(stdout, STYLE_RESET));

@@ -17,6 +17,10 @@ typedef struct bench_row {
     double baseline_us; /* cuBLASLt */
     double read_us;
     double mma_tflops;
+    double limit_us;     /* bench_limit_us() */
+    int64_t used_groups; /* groups that have rows */
+    int64_t most_rows;   /* of a group */
+    bool minus8;         /* int4 weights hold one */
     bool checked;
     uint64_t compared, different; /* outputs of the sample */
     bool repeats_equal;

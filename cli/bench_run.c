@@ -99,6 +99,7 @@ static int time_beside(const bench_work *work, const instance *made, const gpu_t
         weights = list[i].data == made->operands.b.data ? list[i].bytes : weights;
         activations = list[i].data == made->operands.a.data ? list[i].bytes : activations;
     }
+    weights = weights / (uint64_t)made->groups * (uint64_t)row->used_groups;
     row->mma_tflops = work->mma_tflops;
     code = bench_read_us(work->gpu, (gpu_address)(uintptr_t)operands->b.data, weights,
                          (gpu_address)(uintptr_t)operands->a.data, activations, repeats,

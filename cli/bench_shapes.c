@@ -33,7 +33,8 @@ static const char *family_of(const halfbyte_problem *problem)
                : "fp8";
 }
 
-static int append(bench_shapes *shapes, const halfbyte_problem *problem, double goal_us)
+static int append(bench_shapes *shapes, const halfbyte_problem *problem, const bench_load *load,
+                  double goal_us, const char *where)
 {
     bench_shape *list = realloc(shapes->list, (shapes->count + 1) * sizeof *list);
     if (list == NULL)
@@ -47,17 +48,27 @@ static int append(bench_shapes *shapes, const halfbyte_problem *problem, double 
     bool each = problem->grouping == HALFBYTE_GROUPING_MASKED;
     shape->m = each ? problem->m_max : (problem->m_max + shape->groups - 1) / shape->groups;
     shape->goal_us = goal_us;
-    return CLI_OK;
+    shape->load = load != NULL ? *load : (bench_load){.kind = BENCH_LOAD_NONE};
+    return bench_load_check(shape, where);
 }
 
 int bench_shapes_add(bench_shapes *shapes, const char *text, const char *where)
 {
-    char error[PROBLEM_ERROR_BYTES];
+    char error[PROBLEM_ERROR_BYTES], before[LINE_BYTES];
+    const char *at = strchr(text, '@');
+    const char *place = where != NULL ? where : "", *colon = where != NULL ? ": " : "";
     halfbyte_problem problem;
+    bench_load load = {.kind = BENCH_LOAD_NONE};
+    if (at != NULL && !bench_load_parse(at + 1, &load))
+        return cli_fail(CLI_USAGE, "%s%safter @ stands even, one or zipfN, not %s", place, colon,
+                        io_quote(at + 1).text);
+    if (at != NULL) {
+        snprintf(before, sizeof before, "%.*s", (int)(at - text), text);
+        text = before;
+    }
     if (!problem_parse(text, &problem, error))
-        return cli_fail(CLI_USAGE, "%s%s%s", where != NULL ? where : "", where != NULL ? ": " : "",
-                        error);
-    return append(shapes, &problem, 0);
+        return cli_fail(CLI_USAGE, "%s%s%s", place, colon, error);
+    return append(shapes, &problem, &load, 0, where);
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -70,11 +81,12 @@ typedef enum column {
     COLUMN_N,
     COLUMN_K,
     COLUMN_GOAL,
+    COLUMN_LOAD,
     NUM_COLUMNS
 } column;
 
-static const char *const column_names[NUM_COLUMNS] = {"family", "layout", "groups", "m",
-                                                      "n",      "k",      "goal_us"};
+static const char *const column_names[NUM_COLUMNS] = {"family", "layout", "groups",  "m",
+                                                      "n",      "k",      "goal_us", "load"};
 
 typedef struct csv {
     char where[320]; /* FILE:LINE */
@@ -188,6 +200,8 @@ static int read_row(const csv *state, bench_shapes *shapes, char *line)
     const char *family = text_of(state, fields, count, COLUMN_FAMILY);
     const char *layout = text_of(state, fields, count, COLUMN_LAYOUT);
     const char *goal = text_of(state, fields, count, COLUMN_GOAL);
+    const char *said = text_of(state, fields, count, COLUMN_LOAD);
+    bench_load load = {.kind = BENCH_LOAD_NONE};
     double goal_us = 0;
     if (!set_family(&problem, family[0] == '\0' ? "fp8_block" : family))
         return cli_fail(CLI_USAGE, "%s: family is fp8_block or w4a8, not %s", state->where,
@@ -199,8 +213,11 @@ static int read_row(const csv *state, bench_shapes *shapes, char *line)
     if (goal[0] != '\0' && !cli_parse_real(goal, &goal_us))
         return cli_fail(CLI_USAGE, "%s: goal_us is a number, not %s", state->where,
                         io_quote(goal).text);
+    if (said[0] != '\0' && !bench_load_parse(said, &load))
+        return cli_fail(CLI_USAGE, "%s: load is even, one or zipfN, not %s", state->where,
+                        io_quote(said).text);
     int code = read_sizes(state, fields, count, &problem);
-    return code == CLI_OK ? append(shapes, &problem, goal_us) : code;
+    return code == CLI_OK ? append(shapes, &problem, &load, goal_us, state->where) : code;
 }
 
 static int read_line(csv *state, bench_shapes *shapes, char *line)
@@ -263,14 +280,15 @@ static bool value_fits(const bench_shape *shape, const char *word, size_t name_b
 
 static bool fits(const bench_shape *shape, const char *words)
 {
-    char word[64];
+    char word[64], load[BENCH_LOAD_BYTES];
     while (*words != '\0') {
         size_t length = strcspn(words, ",");
         snprintf(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63), words);
         const char *equals = strchr(word, '=');
         bool good = equals != NULL
                         ? value_fits(shape, word, (size_t)(equals - word))
-                        : strcmp(word, shape->family) == 0 || strcmp(word, shape->layout) == 0;
+                        : strcmp(word, shape->family) == 0 || strcmp(word, shape->layout) == 0 ||
+                              strcmp(word, bench_load_text(&shape->load, load)) == 0;
         if (length > 0 && !good)
             return false;
         words += length + (words[length] == ',');

@@ -26,9 +26,11 @@ enum {
 static const struct argp_option bench_argp_options[] = {
     {NULL, 0, NULL, 0, "Shapes:", 1},
     {"shapes", KEY_SHAPES, "FILE", 0,
-     "CSV with m, n, k, family, layout and groups, or a problem string a line; may be repeated", 0},
+     "CSV with m, n, k, family, layout, groups and load, or a problem string a line; may be "
+     "repeated",
+     0},
     {"filter", KEY_FILTER, "WORDS", 0,
-     "Only shapes that all words fit: a family, a layout, or m=16, n=, k=, groups=", 0},
+     "Only shapes that all words fit: a family, a layout, a load, or m=16, n=, k=, groups=", 0},
 
     {NULL, 0, NULL, 0, "Measurement:", 2},
     {"repeat", KEY_REPEAT, "N", 0, "Launches that are timed (default 21; model: 3)", 0},
@@ -94,10 +96,14 @@ static const struct argp bench_argp = {
            "each launch so that operands come from device memory.  Beside them, in the\n"
            "same run: cuBLASLt where it can be loaded, a plain read of the same bytes, and\n"
            "chained wgmma.  Without a GPU, or with --executor model, the CPU model is timed.\n"
+           "@LOAD behind a problem says how rows fall to groups: even, one (all to one\n"
+           "group) or zipf8 (tokens with 8 different groups each, by Zipf's law); such a\n"
+           "shape is told the time that it may take.\n"
            "\nExamples:\n"
            "  halfbyte bench --shapes bench/shapes/fp8-dense.csv --json out.jsonl\n"
            "  halfbyte bench w4a8:m16n4096k7168:atoken:bk128,bf16,k:packed\n"
            "  halfbyte bench --shapes bench/shapes/fp8-grouped.csv --filter masked,m=64\n"
+           "  halfbyte bench w4a8:m16384n4096k7168g256:atoken:bk128,bf16,k:packed@zipf8\n"
            "\nExit code 1 if bits differ from the CPU model's or between launches.\n",
     .children = bench_children,
 };
@@ -189,7 +195,13 @@ static int measure(bench_work *work, const bench_shape *shape)
     int code = try_plan(work, shape, &served);
     if (code != CLI_OK || !served)
         return code;
-    code = instance_create(&made, &shape->problem, NULL, 0);
+    code = bench_instance(shape, (uint64_t)work->seed, &made);
+    if (code == CLI_OK) {
+        row.used_groups = bench_used_groups(&made);
+        row.most_rows = bench_most_rows(&made);
+        row.limit_us = bench_limit_us(shape, &made);
+        row.minus8 = work->minus8;
+    }
     if (code == CLI_OK)
         code = bench_fill(&made, work->model, (uint64_t)work->seed, work->minus8);
     if (code == CLI_OK)

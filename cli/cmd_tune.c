@@ -283,6 +283,10 @@ static int read_shapes(tune_work *work)
                                 : bench_shapes_add(&work->shapes, work->input[i], NULL);
     if (code == CLI_OK && work->filter != NULL)
         bench_shapes_filter(&work->shapes, work->filter);
+    for (size_t i = 0; code == CLI_OK && i < work->shapes.count; ++i) {
+        if (work->shapes.list[i].load.kind > BENCH_LOAD_EVEN)
+            code = cli_fail(CLI_USAGE, "a kernel is stored for even loads alone");
+    }
     if (code == CLI_OK && work->shapes.count == 0)
         code = cli_fail(CLI_USAGE, "the files hold no shape, or none that --filter leaves");
     if (code != CLI_OK)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 PROBLEM = "fp8:m8n128k256:a1x128:b128x128,k"
+LOADED = "fp8:m64n128k256g8:a1x128:b128x128,k@one"
 PLAIN = "halfbyte_sm90_fp8_any_m128n128k128s6"
 
 
@@ -53,6 +54,12 @@ def bench(cases):
         row["device"] == "Void 9000" and row["baseline_us"] is None, f"row: {out}")
     out = cases.run(["bench", PROBLEM, "--no-check", "--no-probes", "--json", "-"], 0, "")
     cases.check(json.loads(out)["read_us_run"] is None, f"without probes: {out}")
+    out = cases.run(["bench", LOADED, "--no-check", "--json", "-"], 0, "")
+    row = json.loads(out)
+    cases.check(row["load"] == "one" and row["used_groups"] == 1 and row["most_rows"] == 64 and
+                row["limit_us"] < row["time_us"], f"load: {out}")
+    out = cases.run(["bench", LOADED, "--no-check"], 0, "")
+    cases.check(" @one over the limit of 3.8 us" in out, f"load: {out}")
     for what, sentence in (("memory", "out of GPU memory: 256.0 MiB"),
                            ("event", "event_create failed with CUDA_ERROR_OUT_OF_MEMORY (2)"),
                            ("stream", "stream_create failed"), ("copy_in", "copy_in failed"),
@@ -92,6 +99,7 @@ def tune(cases, scratch):
     out = cases.run(["tune", "--check", path], 0, "")
     cases.check(out == "entries for this library: 3\n", out)
     cases.run(["tune", PROBLEM, "-o", path], 3, "", kernel="nobody")
+    cases.run(["tune", LOADED, "-o", path], 2, "stored for even loads alone")
     cases.run(["tune", PROBLEM, "-o", os.path.join(scratch, "no", "tune"), "-q"], 4, "no/tune")
     for what, sentence in (("memory", "out of GPU memory"), ("capture", "capture_begin failed"),
                            ("fill", "fill_words failed"), ("copy_out", "copy_out failed")):
