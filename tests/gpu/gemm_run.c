@@ -126,6 +126,9 @@ static halfbyte_problem problem_make(const gemm_shape *shape)
     problem.grouping = shape->grouping;
     problem.groups = groups_of(shape);
     problem.d_type = shape->d_type != HALFBYTE_TYPE_NONE ? shape->d_type : HALFBYTE_TYPE_BF16;
+    if (shape->token_scales) {
+        problem.a_scale.mode = HALFBYTE_SCALE_OUTER;
+    }
     if (shape->family == HALFBYTE_FAMILY_W4A8) {
         problem.family = HALFBYTE_FAMILY_W4A8;
         problem.b_layout = HALFBYTE_B_PACKED;
@@ -148,6 +151,7 @@ static void groups_make(const session *s, const gemm_shape *shape, gemm_device_d
         const int64_t even = (g + 1) * shape->m / groups;
         int64_t end = g % 3 == 0 ? even - (even - at) / 3 : g % 3 == 1 ? even - even % 2 : even;
         end = g == groups - 1 ? shape->m : end < at ? at : end;
+        end = shape->rows != NULL ? at + shape->rows[g] : end;
         ends[g] = (int32_t)end;
         for (; at < end && planes_of(shape) == 1; at++) {
             group_of[at] = (int32_t)g;
@@ -244,8 +248,9 @@ void gemm_data_make(const session *s, const oracle_kernels *kernels, const gemm_
     matrices_make(s, kernels, shape, seed, kind, data);
     data->operands.d = (halfbyte_matrix_out){session_pointer(session_allocate(s, data->d_bytes)),
                                              shape->n, shape->m * shape->n};
-    scale_make(s, kernels, planes_of(shape), shape->m, kb, shape->layout, seed * 4 + 3,
-               &data->operands.a_scale, &data->oracle.a_scale);
+    scale_make(s, kernels, planes_of(shape), shape->m, shape->token_scales ? 1 : kb, shape->layout,
+               seed * 4 + 3, &data->operands.a_scale, &data->oracle.a_scale);
+    data->oracle.a_scale.along_k = !shape->token_scales;
     scale_make(s, kernels, groups_of(shape), int4 ? shape->n : (shape->n + 127) / 128, kb,
                shape->layout, seed * 4 + 4, &data->operands.b_scale, &data->oracle.b_scale);
     data->oracle.b_scale.mn_block = int4 ? 1 : 128;

@@ -42,6 +42,8 @@ typedef struct gemm_shape {
     halfbyte_family family; /* 0: FP8, 1X128 by 128X128; W4A8: packed, 1X128 by K_GROUP 128 */
     halfbyte_grouping grouping;
     int64_t groups;       /* 0: 1.  RANGES: of uneven sizes; MASKED: of all rows */
+    const int64_t *rows;  /* RANGES: those of each group, m together; NULL: some */
+    bool token_scales;    /* A has one scale a row instead of one for 128 of k */
     halfbyte_type d_type; /* NONE: bf16 */
 } gemm_shape;
 

@@ -34,6 +34,7 @@
     X(gemm_graph)                                                                                  \
     X(gemm_billion)                                                                                \
     X(gemm_far)                                                                                    \
+    X(gemm_uneven)                                                                                 \
     X(gemm_repeat_groups)                                                                          \
     X(gemm_company)                                                                                \
     X(gemm_graph_sizes)                                                                            \
@@ -44,6 +45,7 @@
     X(quantize_rate)                                                                               \
     X(gemm_w4a8_kinds)                                                                             \
     X(gemm_w4a8_public)                                                                            \
+    X(gemm_w4a8_uneven)                                                                            \
     X(gemm_w4a8_num_sms)                                                                           \
     X(gemm_w4a8_repeat)                                                                            \
     X(gemm_w4a8_repeat_groups)                                                                     \
