@@ -3,7 +3,7 @@
 """Compares measured times with those of peers that were measured in another run, and among
 themselves.
 
-    python3 bench/ratios.py RESULT.jsonl [MORE.jsonl ...] [--peers PEERS.csv] [--loads]
+    python3 bench/ratios.py RESULT.jsonl [MORE.jsonl ...] [--peers PEERS.csv] [--own-fp8] [--loads]
         [--filter WORDS]
 
 RESULT: JSON Lines of bench_gemm.py or of `halfbyte bench`; of rows for one shape the last counts.
@@ -16,6 +16,8 @@ one, else a plain read's time now over then where reading bounds the shape (read
 the wgmma rate then over now.  "plain" is best_us / time_us, without s: where the two are far apart,
 the vendor's library has chosen another kernel than then.  Rows with wrong bits have no ratio.
 
+--own-fp8: each w4a8 row over halfbyte's own FP8 kernel (fp8_block) of the same extents, for tensors
+without -8, which may take 8 % more, and with -8.  The two are measured by one run.
 --loads: rows whose load was given (bench/shapes/uneven.csv) over the time that they may take.
 """
 
@@ -27,6 +29,7 @@ import sys
 
 KEY = ("family", "layout", "groups", "m", "n", "k")
 DEFAULTS = ("fp8_block", "dense", 1, None, None, None, "even")
+OWN_FP8_ALLOWED = 1.08
 PEERS_MMA_TFLOPS = 1724.0  # the rate that mma_us stands for
 
 
@@ -112,6 +115,52 @@ def add_row(rows, row):
     rows[key] = row
 
 
+# ---- own FP8 ------------------------------------------------------------------------------------
+
+def fp8_key(row):
+    """The same product by the FP8 kernels."""
+    layout = {"offsets": "contiguous"}.get(row["layout"], row["layout"])
+    return key_of({**row, "family": "fp8_block", "layout": layout})
+
+
+def print_own_fp8(rows, words):
+    """w4a8 over fp8_block; True if there were pairs."""
+    found, without, wrong = {"": [], "_minus8": []}, 0, 0
+    print(f"{'layout':10} {'groups':>6} {'m':>5} {'n':>6} {'k':>6} {'load':6} {'fp8 us':>8} "
+          f"{'w4a8 us':>8} {'ratio':>6} {'us(-8)':>8} {'ratio':>6}")
+    for row in (row for row in rows.values() if row.get("family") == "w4a8" and taken(row, words)):
+        fp8 = rows.get(fp8_key(row))
+        if fp8 is None:
+            without += 1
+            continue
+        head = " ".join(f"{row[name]:>{width}}" for name, width in zip(KEY[2:], (6, 5, 6, 6)))
+        head = f"{row['layout']:10} {head} {row.get('load', 'even'):6} {fp8['time_us']:8.1f}"
+        if not (row.get("bits_right", True) and fp8.get("bits_right", True)):
+            wrong += 1
+            print(f"{head} BITS DIFFER")
+            continue
+        for name, some in found.items():
+            time = number(row, f"time{name}_us")
+            ratio = None if time is None else time / fp8["time_us"]
+            head += f" {'-':>8} {'-':>6}" if time is None else f" {time:8.1f} {ratio:6.3f}"
+            if ratio is not None:
+                some.append((ratio, row))
+        slow = (number(row, "time_us") or 0) > OWN_FP8_ALLOWED * fp8["time_us"]
+        print(f"{head}{' SLOWER' if slow else ''}")
+    print()
+    for name, text in (("", "without -8"), ("_minus8", "with -8")):
+        if found[name]:
+            ratios = [ratio for ratio, _ in found[name]]
+            worst, row = max(found[name], key=lambda one: one[0])
+            print(f"w4a8 / own fp8, {text:10} {len(ratios):3} rows, geometric mean "
+                  f"{geometric_mean(ratios):.3f}, worst {worst:.3f} "
+                  f"({row['groups']}x{row['m']}x{row['n']}x{row['k']}), above {OWN_FP8_ALLOWED}: "
+                  f"{sum(ratio > OWN_FP8_ALLOWED for ratio in ratios)}")
+    if without or wrong:
+        print(f"{without} w4a8 rows without an fp8 row, {wrong} with wrong bits")
+    return any(found.values())
+
+
 # ---- loads --------------------------------------------------------------------------------------
 
 def print_loads(rows, words):
@@ -189,15 +238,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", nargs="+")
     parser.add_argument("--peers", metavar="PEERS.csv")
+    parser.add_argument("--own-fp8", action="store_true", help="w4a8 over fp8_block")
     parser.add_argument("--loads", action="store_true", help="rows with a load over their limit")
     parser.add_argument("--filter", default="")
     options = parser.parse_args()
-    if not (options.peers or options.loads):
-        parser.error("--peers or --loads: what is compared?")
+    if not (options.peers or options.own_fp8 or options.loads):
+        parser.error("--peers, --own-fp8 or --loads: what is compared?")
     rows = read_results(options.results)
     compared = []
     if options.peers:
         compared.append(print_peers(rows, options.peers, options.filter))
+    if options.own_fp8:
+        compared.append(print_own_fp8(rows, options.filter))
     if options.loads:
         compared.append(print_loads(rows, options.filter))
     return 0 if all(compared) else 1
