@@ -18,12 +18,16 @@ typedef struct loop_kind {
     int groups; /* weight groups a k block: 1, 2 or 4 */
 } loop_kind;
 
-/* Loads and decodes the thread's words, the first of them at `atom`. */
-HB_DEVICE void decode_block(smem_addr atom, bool f3, uint32_t *a)
+/* The thread's words of an atom, the first of them at `first`. */
+HB_DEVICE void load_words(smem_addr first, uint32_t words[8])
 {
-    uint32_t words[8];
-    smem_load_u32x4(atom, words);
-    smem_load_u32x4(atom + 2048u, words + 4);
+    smem_load_u32x4(first, words);
+    smem_load_u32x4(first + 2048u, words + 4);
+}
+
+/* Those words as fragments, complete before the chain that reads them. */
+HB_DEVICE void decode_words(const uint32_t words[8], bool f3, uint32_t *a)
+{
     atom_decode(words, f3, a);
     wgmma_operands_ready(a, ATOM_REGISTERS);
 }

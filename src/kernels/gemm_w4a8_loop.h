@@ -53,7 +53,9 @@ HB_DEVICE void prepare(const consumer *c, loop_kind kind, int u)
 {
     const smem_addr atom = c->stage[u % 2] + c->warpgroup * PANEL_BYTES +
                            (uint32_t)(u % STAGE_BLOCKS) * ATOM_BYTES + c->words;
-    decode_block(atom, kind.f3, c->a[u % 2]);
+    uint32_t words[8];
+    load_words(atom, words);
+    decode_words(words, kind.f3, c->a[u % 2]);
 }
 
 HB_DEVICE float *partial_of(const consumer *c, loop_kind kind, int u, int g)

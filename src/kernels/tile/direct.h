@@ -42,26 +42,53 @@ HB_DEVICE work_item work_nothing(void)
     return item;
 }
 
-/* As work_take(), by the same warps, for tiles of rows x columns. */
-HB_DEVICE bool direct_take(const gemm_params *p, direct_work *w, uint32_t rows, uint32_t columns,
+/* Tile `tile` of rows x columns; false: there is none. */
+HB_DEVICE bool direct_tile(const gemm_params *p, uint32_t tile, uint32_t rows, uint32_t columns,
                            work_item *item)
 {
     const uint32_t high = work_rounded_up((uint32_t)p->m, rows);
     const uint32_t wide = work_rounded_up((uint32_t)p->n, columns);
-    uint32_t column = w->next;
-    if (!work_is_direct(p)) {
-        return work_take(&w->ring, item);
-    }
+    uint32_t column = tile;
     if (high > 1) {
         column /= high;
     }
     *item = work_nothing();
-    item->row = (int32_t)((w->next - column * high) * rows);
+    item->row = (int32_t)((tile - column * high) * rows);
     item->row_end = p->m;
     item->column = (int32_t)(column * columns);
     item->end_block = p->k_blocks;
-    w->next += block_count();
     return column < wide;
+}
+
+/* As work_take(), by the same warps, for tiles of rows x columns. */
+HB_DEVICE bool direct_take(const gemm_params *p, direct_work *w, uint32_t rows, uint32_t columns,
+                           work_item *item)
+{
+    const uint32_t tile = w->next;
+    if (!work_is_direct(p)) {
+        return work_take(&w->ring, item);
+    }
+    w->next += block_count();
+    return direct_tile(p, tile, rows, columns, item);
+}
+
+/*
+ * For kernels that take all tiles from the ring: does a block know its first one without the
+ * scheduler?  Where the tiles of a column are one band, the order is the scheduler's.
+ */
+HB_DEVICE bool direct_first_is_known(const gemm_params *p, uint32_t rows)
+{
+    return work_is_direct(p) && work_rounded_up((uint32_t)p->m, rows) <= WORK_BAND;
+}
+
+/* Puts it into the ring, by one whole warp before the block's barrier; lane 0 has initialised the
+ * ring. */
+HB_DEVICE void direct_put_first(const gemm_params *p, work_ring *w, uint32_t rows, uint32_t columns)
+{
+    work_item item;
+    if (direct_tile(p, block_index(), rows, columns, &item)) {
+        work_put(w, &item);
+    }
 }
 
 #endif

@@ -176,12 +176,13 @@ HB_DEVICE void work_put_tile(const gemm_params *p, uint32_t rows, uint32_t colum
     work_put(w, &item);
 }
 
-/* All tiles of rows x columns of this block, by one whole warp; then the item that ends the others'
- * work. */
-HB_DEVICE void work_schedule(const gemm_params *p, uint32_t rows, uint32_t columns, work_ring w)
+/* Tiles of rows x columns, from `tile` on every block_count()th, by one whole warp; then the item
+ * that ends the others' work. */
+HB_DEVICE void work_schedule_from(const gemm_params *p, uint32_t rows, uint32_t columns,
+                                  work_ring w, uint32_t tile)
 {
     const uint32_t wide = work_rounded_up((uint32_t)p->n, columns) * (uint32_t)p->k_splits;
-    uint32_t tile = block_index(), before = 0, taken = 0;
+    uint32_t before = 0, taken = 0;
     int64_t base;
     work_item none;
     for (base = 0; base < p->groups.count; base += 32) {
@@ -208,6 +209,12 @@ HB_DEVICE void work_schedule(const gemm_params *p, uint32_t rows, uint32_t colum
     none.plane = none.row = none.row_end = none.column = none.split = 0;
     none.first_block = none.end_block = 0;
     work_put(&w, &none);
+}
+
+/* All tiles of this block. */
+HB_DEVICE void work_schedule(const gemm_params *p, uint32_t rows, uint32_t columns, work_ring w)
+{
+    work_schedule_from(p, rows, columns, w, block_index());
 }
 
 #endif

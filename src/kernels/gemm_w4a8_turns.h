@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * W4A8 GEMM for few tokens where few SMs have a tile, dense and grouped: D = epilogue(A * B^T).
+ *
+ * As gemm_w4a8.h, but for the consumers: two warpgroups share one tile of 64 rows of weights and
+ * take turns along k.  One alone spends on a k block twice the time in which its bytes arrive, most
+ * of it waiting for itself: for words, for the tensor core, for sums.
+ *
+ *             k ->        0        1        2        3          warps 0 .. 3   producer, scheduler,
+ *               +--------+--------+--------+--------+                          two for scales
+ *    64 rows    | turns  |   of   | the two|warp-   |           warps 4 .. 7   consumer 0: even
+ * turns | groups |        |        |        |           warps 8 .. 11  consumer 1: odd turns
+ *               +--------+--------+--------+--------+
+ *
+ * PARAMETERS (define before including)
+ *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
+ *   GEMM_TILE_TOKENS   16, 32 or 64
+ *   GEMM_STAGE_BLOCKS  k blocks of 128 a stage: 2 or 4
+ *   GEMM_TURN_STAGES   stages a turn
+ *   GEMM_STAGES        stages of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
+ *
+ * SHARED MEMORY, from smem_base()
+ *   stages             as in gemm_w4a8.h, of 64 rows
+ *   behind the stages  staging of D of each warpgroup (tile/store_across.h)
+ *                      acc between two turns (gemm_w4a8_turns_loop.h)
+ *                      scales (gemm_w4a8_scales.h)
+ *                      barriers of the ring and of the baton, work items
+ *
+ * START.  A dense problem's first tile stands in the work ring before the roles part
+ * (tile/direct.h), and while the first copies are on their way the consumers run the epilogue once
+ * for a tile without rows, to have its instructions at hand.
+ *
+ * RESULT: docs/numerics.md sections 3 to 6, the same bits as every other kernel.
+ */
+#include "kernels/gemm_params.h"
+#include "kernels/hopper/hopper.h"
+#include "kernels/tile/direct.h"
+#include "kernels/tile/epilogue.h"
+#include "kernels/tile/int4_atom.h"
+#include "kernels/tile/ring.h"
+#include "kernels/tile/store_across.h"
+#include "kernels/tile/work.h"
+
+#if !defined(GEMM_NAME) || !defined(GEMM_TILE_TOKENS) || !defined(GEMM_STAGE_BLOCKS) ||            \
+    !defined(GEMM_TURN_STAGES) || !defined(GEMM_STAGES)
+#error "define the parameters"
+#endif
+
+#define GEMM_GROUPS 1       /* weight groups a k block */
+#define GEMM_TOKEN_SCALES 2 /* scales of A along k: both with and without */
+#define TILE_ROWS 64
+#define TILE_TOKENS GEMM_TILE_TOKENS
+#define STAGE_BLOCKS GEMM_STAGE_BLOCKS
+#define UNROLL (GEMM_TURN_STAGES * STAGE_BLOCKS) /* k blocks a turn, the trip of the main loop */
+#define BLOCK_K 128
+#define FRAGMENT (TILE_TOKENS / 2)
+#define WARPGROUPS 1 /* panels of 64 rows */
+#define CONSUMERS 2  /* warpgroups that take turns */
+#define CONSUMER_WARPS (CONSUMERS * 4)
+#define GEMM_THREADS (128 + CONSUMER_WARPS * 32)
+
+#define PANEL_BYTES (STAGE_BLOCKS * ATOM_BYTES)
+#define WEIGHT_BYTES PANEL_BYTES
+#define TOKEN_BYTES (TILE_TOKENS * BLOCK_K) /* of a k block */
+#define STAGE_BYTES (WEIGHT_BYTES + STAGE_BLOCKS * TOKEN_BYTES)
+#define GROUP_SCALE_BYTES ((TILE_ROWS + TILE_TOKENS) * 4u)
+#define SCALE_BYTES (STAGE_BLOCKS * GROUP_SCALE_BYTES)
+#define STAGING_BYTES ACROSS_STAGING_BYTES(TILE_TOKENS)
+#define HANDED_BYTES 2048u                       /* four sums of each of 128 threads */
+#define ACC_BYTES (FRAGMENT / 4u * HANDED_BYTES) /* between two turns */
+#define BATON_BYTES (CONSUMER_WARPS * 8u)
+#define GEMM_SMEM_BYTES                                                                            \
+    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + CONSUMERS * STAGING_BYTES + ACC_BYTES +    \
+     RING_BYTES(GEMM_STAGES) + BATON_BYTES + WORK_BYTES)
+
+#if GEMM_SMEM_BYTES > 232448
+#error "too many stages"
+#endif
+#if UNROLL != 4
+#error "the fragments are those of four k blocks"
+#endif
+
+/* The pool of 3 x 168 registers a thread, shared out by need. */
+#if TILE_TOKENS > 32
+#define PRODUCER_REGISTERS 56
+#define CONSUMER_REGISTERS 224
+#endif
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define WGMMA JOIN(wgmma_e4m3_rs_n, GEMM_TILE_TOKENS)
+
+/* Where things lie in shared memory. */
+typedef struct layout {
+    smem_addr stages;
+    smem_addr staging;
+    smem_addr acc;
+    smem_addr scales;
+    smem_addr ring;
+    smem_addr batons; /* a barrier for each consumer warp */
+    smem_addr work;
+} layout;
+
+HB_DEVICE layout layout_of_block(void)
+{
+    layout at;
+    at.stages = smem_base();
+    at.staging = at.stages + GEMM_STAGES * STAGE_BYTES; /* a multiple of 1,024 */
+    at.acc = at.staging + CONSUMERS * STAGING_BYTES;
+    at.scales = at.acc + ACC_BYTES;
+    at.ring = at.scales + GEMM_STAGES * SCALE_BYTES;
+    at.batons = at.ring + RING_BYTES(GEMM_STAGES);
+    at.work = at.batons + BATON_BYTES;
+    return at;
+}
+
+/* The group of a tile's last stage whose token scales are the epilogue's factors instead. */
+#define FACTOR_GROUP (STAGE_BLOCKS - 1)
+
+#include "kernels/gemm_w4a8_producer.h"
+#include "kernels/gemm_w4a8_scales.h"
+#include "kernels/gemm_w4a8_tiles.h"
+#include "kernels/gemm_w4a8_turns_loop.h"
+
+/* The loop by the form of the words. */
+HB_DEVICE void sum_tile_of(consumer *c, bool a128, int32_t turns)
+{
+    loop_kind kind;
+    kind.groups = 1;
+    kind.a128 = a128;
+    if (c->p->flags & GEMM_HOLDS_MINUS8) {
+        kind.f3 = true;
+        sum_turns(c, kind, turns);
+    } else {
+        kind.f3 = false;
+        sum_turns(c, kind, turns);
+    }
+}
+
+/* And by the scales of A.  The choice is the same for all threads. */
+HB_DEVICE void sum_tile(consumer *c, int32_t turns)
+{
+    if (c->p->a_scale.data != NULL) {
+        sum_tile_of(c, true, turns);
+    } else {
+        sum_tile_of(c, false, turns);
+    }
+}
+
+/* The place of a thread of warpgroup `which` before its first tile; without its fragments. */
+HB_DEVICE consumer consumer_of(const gemm_params *p, const layout *at, uint32_t which)
+{
+    const uint32_t warp = warp_index() % 4u;
+    consumer c;
+    c.next = ring_at(at->ring, GEMM_STAGES);
+    c.mine = which == 0;
+    c.parity = which == 0 ? 1u : 0u; /* the first turn waits for nobody */
+    c.baton = at->batons + (which * 4u + warp) * 8u;
+    c.other = at->batons + ((1u - which) * 4u + warp) * 8u;
+    c.words = thread_index() % 128u * 16u;
+    c.handed = at->acc + c.words;
+    c.stages = at->stages;
+    c.scales = at->scales;
+    c.p = p;
+    return c;
+}
+
+HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
+{
+    FRAGMENT_U32(a0, ATOM_REGISTERS);
+    FRAGMENT_U32(a1, ATOM_REGISTERS);
+    FRAGMENT_U32(a2, ATOM_REGISTERS);
+    FRAGMENT_U32(a3, ATOM_REGISTERS);
+    FRAGMENT_F32(partial0, FRAGMENT);
+    FRAGMENT_F32(partial1, FRAGMENT);
+    FRAGMENT_F32(partial2, FRAGMENT);
+    FRAGMENT_F32(partial3, FRAGMENT);
+    FRAGMENT_F32(acc, FRAGMENT);
+    consumer c = consumer_of(p, at, which);
+    work_item item = work_nothing();
+    bool stores = true;
+    uint32_t tiles = 0;
+    int32_t turns = 0;
+    int i;
+    c.a[0] = a0;
+    c.a[1] = a1;
+    c.a[2] = a2;
+    c.a[3] = a3;
+    c.partial[0] = partial0;
+    c.partial[1] = partial1;
+    c.partial[2] = partial2;
+    c.partial[3] = partial3;
+    c.acc = acc;
+    for (;;) {
+        if (turns == 0) {
+            HB_UNROLL
+            for (i = 0; i < FRAGMENT; i++) {
+                acc[i] = 0.0f;
+            }
+        }
+        if (stores) {
+            epilogue_across(p, &item, acc, FRAGMENT, item.column, turns == 0,
+                            at->staging + which * STAGING_BYTES, 1u + which,
+                            thread_index_anew() % 128u);
+        }
+        turns = next_trips(at->work, tiles);
+        if (turns < 0) {
+            break;
+        }
+        if (turns > 0) {
+            sum_tile(&c, turns);
+        }
+        stores = turns > 0 ? !c.mine : c.mine; /* had the last turn, or would have the next */
+        item = take_summed(at->work, tiles);
+        tiles++;
+    }
+    across_end();
+}
+
+/* ---- the block ------------------------------------------------------------------------------- */
+
+/* Barriers, and the first work item where it is known. */
+HB_DEVICE void prepare(const gemm_params *p, const layout *at, uint32_t warp)
+{
+    uint32_t i;
+    if (warp == 0 && elect_one()) {
+        const ring r = ring_at(at->ring, GEMM_STAGES);
+        if (p->k_blocks > 0) { /* else there is no map */
+            tma_prefetch_map(&p->a);
+        }
+        if (p->flags & GEMM_D_BOXES) {
+            tma_prefetch_map(&p->d);
+        }
+        for (i = 0; i < CONSUMER_WARPS; i++) {
+            mbarrier_init(at->batons + i * 8u, 1);
+        }
+        ring_init(&r, 1 + SCALE_ARRIVALS + (p->a_scale.data != NULL ? 32 : 0), 4);
+    } else if (warp == 1) {
+        if (lane_index() == 0) {
+            work_ring_init(at->work, CONSUMER_WARPS + 3);
+        }
+        if (direct_first_is_known(p, TILE_TOKENS)) {
+            work_ring first = work_ring_at(at->work);
+            direct_put_first(p, &first, TILE_TOKENS, TILE_ROWS);
+        }
+    }
+    block_sync();
+    grid_dependency_wait();
+    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
+        grid_launch_dependents();
+    }
+}
+
+/* All tiles of the block but one that is in the ring already. */
+HB_DEVICE void schedule(const gemm_params *p, const layout *at)
+{
+    work_ring work = work_ring_at(at->work);
+    uint32_t tile = block_index();
+    if (direct_first_is_known(p, TILE_TOKENS)) {
+        work_ring_advance(&work);
+        tile += block_count();
+    }
+    work_schedule_from(p, TILE_TOKENS, TILE_ROWS, work, tile);
+}
+
+KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
+{
+    const layout at = layout_of_block();
+    const uint32_t warp = warp_index();
+    prepare(p, &at, warp);
+    if (warp >= 4) {
+#ifdef CONSUMER_REGISTERS
+        setmaxnreg_inc(CONSUMER_REGISTERS);
+#endif
+        consume(p, &at, warp / 4u - 1u);
+        return;
+    }
+#ifdef PRODUCER_REGISTERS
+    setmaxnreg_dec(PRODUCER_REGISTERS);
+#endif
+    if (warp == 0) {
+        produce(p, &at);
+    } else if (warp == 1) {
+        schedule(p, &at);
+    } else {
+        produce_scales(p, at.scales, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work),
+                       warp - 2u);
+    }
+}
