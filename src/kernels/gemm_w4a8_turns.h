@@ -6,11 +6,11 @@
  * take turns along k.  One alone spends on a k block twice the time in which its bytes arrive, most
  * of it waiting for itself: for words, for the tensor core, for sums.
  *
- *             k ->        0        1        2        3          warps 0 .. 3   producer, scheduler,
- *               +--------+--------+--------+--------+                          two for scales
- *    64 rows    | turns  |   of   | the two|warp-   |           warps 4 .. 7   consumer 0: even
- * turns | groups |        |        |        |           warps 8 .. 11  consumer 1: odd turns
- *               +--------+--------+--------+--------+
+ *               k ->                       one block: 64 rows of B x TILE_TOKENS rows of A
+ *               +-----+-----+-----+-----+
+ *    64 rows    |  0  |  1  |  0  |  1  |    warps 0 .. 3   producer, scheduler, two for scales
+ *               +-----+-----+-----+-----+    warps 4 .. 7   consumer 0: even turns
+ *                 turns of 4 k blocks        warps 8 .. 11  consumer 1: odd turns
  *
  * PARAMETERS (define before including)
  *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
