@@ -19,18 +19,13 @@ static bool accepts_fp8(const halfbyte_problem *problem)
     return problem->family == HALFBYTE_FAMILY_FP8;
 }
 
-/* FP8 whose B has one scale in 128 x 128, or none along k. */
-static inline bool accepts_fp8_block(const halfbyte_problem *problem)
+/* One scale of B in 128 x 128, or none along k, by kernels that issue the next tile's products
+ * before they know the tile: no range of k may be empty, so there is one. */
+static bool accepts_fp8_block(const halfbyte_problem *problem)
 {
-    return accepts_fp8(problem) && (problem->b_scale.mode == HALFBYTE_SCALE_128X128 ||
-                                    !varies_along_k(problem->b_scale.mode));
-}
-
-/* The same, by kernels that issue the next tile's products before they know the tile: no range of k
- * may be empty, so there is one. */
-static bool accepts_fp8_block_whole(const halfbyte_problem *problem)
-{
-    return accepts_fp8_block(problem) && problem->k_splits == 1;
+    return accepts_fp8(problem) && problem->k_splits == 1 &&
+           (problem->b_scale.mode == HALFBYTE_SCALE_128X128 ||
+            !varies_along_k(problem->b_scale.mode));
 }
 
 /* Row-major weights are packed ahead of the kernel. */

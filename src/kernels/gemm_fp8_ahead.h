@@ -43,7 +43,6 @@
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/epilogue.h"
 #include "kernels/tile/ring.h"
-#include "kernels/tile/scales.h"
 #include "kernels/tile/store_wide.h"
 #include "kernels/tile/work.h"
 
@@ -96,11 +95,10 @@
 #define PRODUCER_REGISTERS 40
 #define CONSUMER_REGISTERS 232
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define WGMMA JOIN(wgmma_e4m3_ss_n, GEMM_CHAIN_N)
+#define CHAIN_COLUMNS GEMM_CHAIN_N
 
 #include "kernels/gemm_fp8_chains.h"
+#include "kernels/tile/producers.h"
 
 /* Where things lie in shared memory. */
 typedef struct layout {
@@ -118,70 +116,6 @@ HB_DEVICE layout layout_of_block(void)
     at.work = at.scales + GEMM_STAGES * SCALE_BYTES; /* a multiple of 16 */
     at.ring = at.work + WORK_BYTES;
     return at;
-}
-
-/* ---- producers ------------------------------------------------------------------------------- */
-
-/* One warp, of which one lane issues: keeps the ring full, through all tiles of the block without a
- * pause between them. */
-HB_DEVICE void produce(const gemm_params *p, const layout *at)
-{
-    const bool issues = elect_one();
-    ring r = ring_at(at->ring, GEMM_STAGES);
-    work_ring work = work_ring_at(at->work);
-    work_item item;
-    int32_t block;
-    while (work_take(&work, &item)) {
-        for (block = item.first_block; issues && block < item.end_block; block++) {
-            const smem_addr stage = at->stages + r.stage * STAGE_BYTES;
-            const smem_addr full = ring_acquire(&r, STAGE_BYTES);
-            tma_load_3d(stage, &p->a, full, block * BLOCK_K, item.row, item.plane);
-            tma_load_3d(stage + A_BYTES, &p->b, full, block * BLOCK_K, item.column, item.group);
-            ring_advance(&r);
-        }
-        warp_sync();
-    }
-}
-
-/* One warp: the scales of every block, as far ahead as the ring is long.  What a block costs this
- * warp is taken from the consumers that share its scheduler, so addresses are worked out once a
- * tile. */
-HB_DEVICE void produce_scales(const gemm_params *p, const layout *at)
-{
-    const int32_t lane = (int32_t)lane_index();
-    const int64_t rows32 = 32 * p->a_scale.stride_mn;
-    ring r = ring_at(at->ring, GEMM_STAGES);
-    work_ring work = work_ring_at(at->work);
-    work_item item;
-    int32_t block;
-    int i;
-    while (work_take(&work, &item)) {
-        const int32_t row = item.row + lane, column = item.column + lane * SEGMENT;
-        const int32_t rows = p->a_scale.data != NULL ? item.row_end - row : 0;
-        const bool loads_b = p->b_scale.data != NULL && lane < SEGMENTS && column < p->n;
-        const float *a =
-            scales_of_block(&p->a_scale, item.plane, item.first_block) + row * p->a_scale.stride_mn;
-        const float *b = scales_of_block(&p->b_scale, item.group, item.first_block) +
-                         column / 128 * p->b_scale.stride_mn;
-        for (block = item.first_block; block < item.end_block; block++) {
-            const smem_addr to = at->scales + r.stage * SCALE_BYTES + (uint32_t)lane * 4u;
-            ring_wait_empty(&r);
-            /* What lies past the end of A and B has no scale; its sums are never stored. */
-            HB_UNROLL
-            for (i = 0; i < TILE_M / 32; i++) {
-                if (i * 32 < rows) {
-                    cp_async_4(to + (uint32_t)i * 128u, a + i * rows32);
-                }
-            }
-            if (loads_b) {
-                cp_async_4(to + TILE_M * 4u, b);
-            }
-            cp_async_mbarrier_arrive_noinc(r.full + r.stage * 8u);
-            ring_advance(&r);
-            a += p->a_scale.stride_k;
-            b += p->b_scale.stride_k;
-        }
-    }
 }
 
 /* ---- consumers ------------------------------------------------------------------------------- */
@@ -234,7 +168,7 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warp)
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
-/* By all threads: barriers and constant scales, known to all who touch them. */
+/* By all threads: barriers and constant scales. */
 HB_DEVICE void prepare(const gemm_params *p, const layout *at)
 {
     uint32_t stage;
@@ -248,7 +182,6 @@ HB_DEVICE void prepare(const gemm_params *p, const layout *at)
         scales_prepare(&p->a_scale, scales, TILE_M, GEMM_THREADS);
         scales_prepare(&p->b_scale, scales + TILE_M * 4u, SEGMENTS, GEMM_THREADS);
     }
-    block_sync();
 }
 
 KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
@@ -256,10 +189,7 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     const layout at = layout_of_block();
     const uint32_t warp = warp_index();
     prepare(p, &at);
-    grid_dependency_wait();
-    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
-        grid_launch_dependents();
-    }
+    gemm_begin(p);
     if (warp >= 4) {
         setmaxnreg_inc(CONSUMER_REGISTERS);
         consume(p, &at, warp - 4u);
@@ -267,9 +197,10 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     }
     setmaxnreg_dec(PRODUCER_REGISTERS);
     if (warp == 0) {
-        produce(p, &at);
+        produce_tiles(p, at.stages, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work));
     } else if (warp == 1) {
-        produce_scales(p, &at);
+        produce_block_scales(p, at.scales, SCALE_BYTES, SEGMENT, SEGMENTS,
+                             ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work));
     } else if (warp == 2) {
         work_schedule(p, TILE_M, TILE_N, work_ring_at(at.work));
     }

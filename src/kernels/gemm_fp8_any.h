@@ -34,9 +34,6 @@
 #include "kernels/gemm_params.h"
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/epilogue.h"
-#include "kernels/tile/ring.h"
-#include "kernels/tile/scales.h"
-#include "kernels/tile/work.h"
 
 #ifndef GEMM_NAME
 #error "define GEMM_NAME"
@@ -61,6 +58,11 @@
 #define PRODUCER_REGISTERS 40
 #define CONSUMER_REGISTERS 232
 
+#define CHAIN_COLUMNS TILE_N
+
+#include "kernels/tile/chain.h"
+#include "kernels/tile/producers.h"
+
 /* Where things lie in shared memory. */
 typedef struct layout {
     smem_addr stages;
@@ -79,28 +81,6 @@ HB_DEVICE layout layout_of_block(void)
     at.ring = at.b_scales + GEMM_STAGES * TILE_N * 4;
     at.work = at.ring + RING_BYTES(GEMM_STAGES);
     return at;
-}
-
-/* One warp, of which one lane issues: keeps the ring full, through all tiles of the block without a
- * pause between them. */
-HB_DEVICE void produce(const gemm_params *p, const layout *at)
-{
-    const bool issues = elect_one();
-    ring r = ring_at(at->ring, GEMM_STAGES);
-    work_ring work = work_ring_at(at->work);
-    work_item item;
-    int32_t block;
-    while (work_take(&work, &item)) {
-        for (block = item.first_block; issues && block < item.end_block; block++) {
-            const smem_addr stage = at->stages + r.stage * STAGE_BYTES;
-            /* Boxes count whole, also where they hang over the edge. */
-            const smem_addr full = ring_acquire(&r, STAGE_BYTES);
-            tma_load_3d(stage, &p->a, full, block * BLOCK_K, item.row, item.plane);
-            tma_load_3d(stage + A_BYTES, &p->b, full, block * BLOCK_K, item.column, item.group);
-            ring_advance(&r);
-        }
-        warp_sync();
-    }
 }
 
 /* One warp: the scales of every block, as far ahead as the ring is long. */
@@ -122,21 +102,6 @@ HB_DEVICE void produce_scales(const gemm_params *p, const layout *at)
             ring_advance(&r);
         }
     }
-}
-
-/* partial (64, TILE_N) = A (64, 128) * B^T (128, TILE_N), a chain of four instructions from +0. */
-HB_DEVICE void multiply_block(float *partial, smem_addr a, smem_addr b)
-{
-    const uint64_t desc_a = wgmma_desc(a, 0, 1024, SWIZZLE_128B);
-    const uint64_t desc_b = wgmma_desc(b, 0, 1024, SWIZZLE_128B);
-    int step;
-    wgmma_fence(); /* partial was read by the promotion before */
-    HB_UNROLL
-    for (step = 0; step < BLOCK_K / 32; step++) {
-        wgmma_e4m3_ss_n128(partial, wgmma_desc_advance(desc_a, (uint32_t)step * 32u),
-                           wgmma_desc_advance(desc_b, (uint32_t)step * 32u), step != 0);
-    }
-    wgmma_commit();
 }
 
 /*
@@ -183,7 +148,9 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t consumer
             const smem_addr stage = at->stages + r.stage * STAGE_BYTES;
             const smem_addr a_scales = at->a_scales + r.stage * (TILE_M * 4u) + row * 4u;
             ring_wait_full(&r);
-            multiply_block(partial, stage + consumer * (64u * BLOCK_K), stage + A_BYTES);
+            wgmma_fence(); /* partial was read by the promotion before */
+            chain_issue(partial, stage + consumer * (64u * BLOCK_K), stage + A_BYTES);
+            wgmma_commit();
             wgmma_wait(0); /* before partial is read, and before the stage is given back */
             promote(acc, partial, smem_load_f32(a_scales), smem_load_f32(a_scales + 32u),
                     at->b_scales + r.stage * (TILE_N * 4u), pair, b_step);
@@ -206,11 +173,7 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     }
     scales_prepare(&p->a_scale, at.a_scales, GEMM_STAGES * TILE_M, GEMM_THREADS);
     scales_prepare(&p->b_scale, at.b_scales, GEMM_STAGES * TILE_N, GEMM_THREADS);
-    block_sync();
-    grid_dependency_wait();
-    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
-        grid_launch_dependents();
-    }
+    gemm_begin(p);
     if (warp >= 4) {
         setmaxnreg_inc(CONSUMER_REGISTERS);
         consume(p, &at, warp / 4u - 1u);
@@ -218,7 +181,7 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     }
     setmaxnreg_dec(PRODUCER_REGISTERS);
     if (warp == 0) {
-        produce(p, &at);
+        produce_tiles(p, at.stages, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work));
     } else if (warp == 1) {
         produce_scales(p, &at);
     } else if (warp == 2) {

@@ -6,7 +6,7 @@
 #ifndef HALFBYTE_KERNELS_GEMM_FP8_CHAINS_H
 #define HALFBYTE_KERNELS_GEMM_FP8_CHAINS_H
 
-#include "kernels/hopper/hopper.h"
+#include "kernels/tile/chain.h"
 #include "kernels/tile/ring.h"
 
 /* A consumer thread's place and its sums.  Every fragment index is a constant. */
@@ -53,15 +53,8 @@ HB_DEVICE int chain_start(int chain)
 HB_DEVICE void issue(const consumer *c, int chain, float *partial)
 {
     const smem_addr b = c->stage + A_BYTES + (uint32_t)chain_start(chain) * BLOCK_K;
-    const uint64_t desc_a = wgmma_desc(c->stage + c->a_offset, 0, 1024, SWIZZLE_128B);
-    const uint64_t desc_b = wgmma_desc(b, 0, 1024, SWIZZLE_128B);
-    int step;
     wgmma_fence();
-    HB_UNROLL
-    for (step = 0; step < BLOCK_K / 32; step++) {
-        WGMMA(partial, wgmma_desc_advance(desc_a, (uint32_t)step * 32u),
-              wgmma_desc_advance(desc_b, (uint32_t)step * 32u), step != 0);
-    }
+    chain_issue(partial, c->stage + c->a_offset, b);
     wgmma_commit();
 }
 

@@ -83,14 +83,12 @@
 #error "the tensor core would read behind a stage"
 #endif
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define WGMMA JOIN(wgmma_e4m3_ss_n, GEMM_TILE_N)
-
 #if TILE_M > 64
 #define PRODUCER_REGISTERS 40
 #define CONSUMER_REGISTERS 232
 #endif
+
+#define CHAIN_COLUMNS TILE_N
 
 #include "kernels/gemm_fp8_narrow_loop.h"
 
@@ -117,9 +115,12 @@ HB_DEVICE layout layout_of_block(void)
 /* ---- producers: a warp each, ahead of the consumers by as much as the ring holds ---------------
  */
 
-/* Weights.  What a set brings beyond the tile's last k block is not summed. */
-HB_DEVICE void produce_b(const gemm_params *p, const layout *at)
+/* One operand's tiles: the weights, which are read once, or the tokens, which all blocks read. What
+ * a set brings beyond the tile's last k block is not summed. */
+HB_DEVICE void produce(const gemm_params *p, const layout *at, bool weights)
 {
+    const uint32_t bytes = weights ? B_BYTES : A_BYTES;
+    const smem_addr tiles = at->stages + (weights ? SET * A_BYTES : 0);
     const bool issues = elect_one();
     ring r = ring_at(at->ring, GEMM_STAGES);
     direct_work work = direct_work_at(at->work);
@@ -128,37 +129,17 @@ HB_DEVICE void produce_b(const gemm_params *p, const layout *at)
     int i;
     while (direct_take(p, &work, TILE_M, TILE_N, &item)) {
         for (block = item.first_block; issues && block < item.end_block; block += SET) {
-            const smem_addr b = at->stages + r.stage * STAGE_BYTES + SET * A_BYTES;
             /* Boxes count whole, also where they hang over the edge. */
-            const smem_addr full = ring_acquire(&r, SET * B_BYTES);
+            const smem_addr full = ring_acquire(&r, SET * bytes);
             HB_UNROLL
             for (i = 0; i < SET; i++) {
-                tma_load_3d_hint(b + (uint32_t)i * B_BYTES, &p->b, full, (block + i) * BLOCK_K,
-                                 item.column, item.group, L2_EVICT_FIRST);
-            }
-            ring_advance(&r);
-        }
-        warp_sync();
-    }
-}
-
-/* Tokens, which all blocks read. */
-HB_DEVICE void produce_a(const gemm_params *p, const layout *at)
-{
-    const bool issues = elect_one();
-    ring r = ring_at(at->ring, GEMM_STAGES);
-    direct_work work = direct_work_at(at->work);
-    work_item item;
-    int32_t block;
-    int i;
-    while (direct_take(p, &work, TILE_M, TILE_N, &item)) {
-        for (block = item.first_block; issues && block < item.end_block; block += SET) {
-            const smem_addr a = at->stages + r.stage * STAGE_BYTES;
-            const smem_addr full = ring_acquire(&r, SET * A_BYTES);
-            HB_UNROLL
-            for (i = 0; i < SET; i++) {
-                tma_load_3d_hint(a + (uint32_t)i * A_BYTES, &p->a, full, (block + i) * BLOCK_K,
-                                 item.row, item.plane, L2_EVICT_LAST);
+                const smem_addr to = tiles + r.stage * STAGE_BYTES + (uint32_t)i * bytes;
+                const int32_t k = (block + i) * BLOCK_K;
+                if (weights) {
+                    tma_load_3d_hint(to, &p->b, full, k, item.column, item.group, L2_EVICT_FIRST);
+                } else {
+                    tma_load_3d_hint(to, &p->a, full, k, item.row, item.plane, L2_EVICT_LAST);
+                }
             }
             ring_advance(&r);
         }
@@ -250,11 +231,7 @@ HB_DEVICE void prepare(const gemm_params *p, const layout *at, uint32_t warp)
     }
     scales_prepare(&p->a_scale, at->a_scales, GEMM_STAGES * SET * TILE_M, GEMM_THREADS);
     scales_prepare(&p->b_scale, at->b_scales, GEMM_STAGES * SET * TILE_N, GEMM_THREADS);
-    block_sync();
-    grid_dependency_wait();
-    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
-        grid_launch_dependents();
-    }
+    gemm_begin(p);
 }
 
 KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
@@ -273,9 +250,9 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     setmaxnreg_dec(PRODUCER_REGISTERS);
 #endif
     if (warp == CONSUMER_WARPS) {
-        produce_b(p, &at);
+        produce(p, &at, true);
     } else if (warp == CONSUMER_WARPS + 1) {
-        produce_a(p, &at);
+        produce(p, &at, false);
     } else if (warp == CONSUMER_WARPS + 2) {
         produce_scales(p, &at);
     } else if (!work_is_direct(p)) {

@@ -11,6 +11,7 @@
 #define HALFBYTE_KERNELS_GEMM_FP8_NARROW_LOOP_H
 
 #include "kernels/hopper/hopper.h"
+#include "kernels/tile/chain.h"
 #include "kernels/tile/ring.h"
 
 /* Scales of a set, of rows g and g + 8; where B has one scale, times that. */
@@ -33,19 +34,6 @@ typedef struct consumer {
     float *partial[2]; /* of SET k blocks */
     float *acc;
 } consumer;
-
-/* partial (64, TILE_N) = A (64, 128) * B^T, a chain of four instructions from +0. */
-HB_DEVICE void issue(float *partial, smem_addr a, smem_addr b)
-{
-    const uint64_t desc_a = wgmma_desc(a, 0, 1024, SWIZZLE_128B);
-    const uint64_t desc_b = wgmma_desc(b, 0, 1024, SWIZZLE_128B);
-    int step;
-    HB_UNROLL
-    for (step = 0; step < BLOCK_K / 32; step++) {
-        WGMMA(partial, wgmma_desc_advance(desc_a, (uint32_t)step * 32u),
-              wgmma_desc_advance(desc_b, (uint32_t)step * 32u), step != 0);
-    }
-}
 
 HB_DEVICE void load_scales(const consumer *c, set_scales *s, uint32_t stage)
 {
@@ -77,8 +65,9 @@ HB_DEVICE void issue_set(consumer *c, int which)
     wgmma_fence();
     HB_UNROLL
     for (i = 0; i < SET; i++) {
-        issue(c->partial[which] + i * FRAGMENT, c->a + stage * STAGE_BYTES + (uint32_t)i * A_BYTES,
-              c->b + stage * STAGE_BYTES + (uint32_t)i * B_BYTES);
+        chain_issue(c->partial[which] + i * FRAGMENT,
+                    c->a + stage * STAGE_BYTES + (uint32_t)i * A_BYTES,
+                    c->b + stage * STAGE_BYTES + (uint32_t)i * B_BYTES);
     }
     wgmma_commit();
     load_scales(c, &c->scales[which], stage);

@@ -217,4 +217,15 @@ HB_DEVICE void work_schedule(const gemm_params *p, uint32_t rows, uint32_t colum
     work_schedule_from(p, rows, columns, w, block_index());
 }
 
+/* By all threads, when barriers and constants are written: makes them known to the block and waits
+ * for the grids before this one. */
+HB_DEVICE void gemm_begin(const gemm_params *p)
+{
+    block_sync();
+    grid_dependency_wait();
+    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
+        grid_launch_dependents();
+    }
+}
+
 #endif
