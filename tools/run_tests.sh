@@ -14,8 +14,8 @@ report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 
 status=0
-ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit "$report" "$@" ||
-    status=$?
+ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit "$report" \
+    --parallel "$(nproc 2>/dev/null || echo 2)" "$@" || status=$?
 
 # The head of the report: <testsuite name=".." tests="12" failures="1" disabled="0" skipped="2"
 # ...>, over several lines.
