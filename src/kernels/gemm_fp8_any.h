@@ -60,8 +60,8 @@
 
 #define CHAIN_COLUMNS TILE_N
 
-#include "kernels/tile/chain.h"
 #include "kernels/tile/producers.h"
+#include "kernels/tile/wgmma_chain.h"
 
 /* Where things lie in shared memory. */
 typedef struct layout {

@@ -6,8 +6,8 @@
 #ifndef HALFBYTE_KERNELS_GEMM_FP8_CHAINS_H
 #define HALFBYTE_KERNELS_GEMM_FP8_CHAINS_H
 
-#include "kernels/tile/chain.h"
 #include "kernels/tile/ring.h"
+#include "kernels/tile/wgmma_chain.h"
 
 /* A consumer thread's place and its sums.  Every fragment index is a constant. */
 typedef struct consumer {

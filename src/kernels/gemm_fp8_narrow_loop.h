@@ -11,8 +11,8 @@
 #define HALFBYTE_KERNELS_GEMM_FP8_NARROW_LOOP_H
 
 #include "kernels/hopper/hopper.h"
-#include "kernels/tile/chain.h"
 #include "kernels/tile/ring.h"
+#include "kernels/tile/wgmma_chain.h"
 
 /* Scales of a set, of rows g and g + 8; where B has one scale, times that. */
 typedef struct set_scales {

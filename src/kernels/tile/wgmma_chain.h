@@ -5,8 +5,8 @@
  * Define CHAIN_COLUMNS before including.  The caller fences before the first chain after it has
  * read or written the sums, and commits.
  */
-#ifndef HALFBYTE_KERNELS_TILE_CHAIN_H
-#define HALFBYTE_KERNELS_TILE_CHAIN_H
+#ifndef HALFBYTE_KERNELS_TILE_WGMMA_CHAIN_H
+#define HALFBYTE_KERNELS_TILE_WGMMA_CHAIN_H
 
 #include "kernels/hopper/hopper.h"
 
