@@ -23,8 +23,8 @@ RATE_BYTES_PER_NS = 4000
 WAVES_SHARE = 8
 SMS = 132
 ROW = re.compile(r"KERNEL_ROW\(([^)]*)\)", re.S)
-COLUMNS = ("name", "threads", "smem", "tile_m", "tile_n", "cluster_m", "cluster_n", "box_m",
-           "box_n", "block_ns", "tile_ns", "accepts")
+COLUMNS = ("name", "threads", "smem", "tile_m", "tile_n", "cluster_m", "cluster_n", "d_boxes",
+           "block_ns", "tile_ns", "accepts")
 
 
 def kernel_rows(path):

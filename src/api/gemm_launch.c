@@ -41,13 +41,13 @@ static gemm_map map_of(const halfbyte_matrix_in *matrix, int64_t columns, int64_
 
 /* That of D as bytes, for kernels that store by it: 16-bit numbers in whole units of 16 bytes.
  * Where every row has to be asked for its group nothing is stored so. */
-static halfbyte_status d_map_encode(const gemm_machine *machine, const halfbyte_problem *problem,
+static halfbyte_status d_map_encode(const gemm_machine *machine, const kernel_row *row,
+                                    const halfbyte_problem *problem,
                                     const halfbyte_operands *operands, gemm_params *gemm)
 {
     const gemm_matrix *d = &gemm->epilogue.d;
-    if (problem->family != HALFBYTE_FAMILY_W4A8 || problem->k_splits > 1 ||
-        problem->grouping == HALFBYTE_GROUPING_LABELS || d->type == ELEMENT_F32 ||
-        d->vectors != 2 || problem->n > INT32_MAX / 2) {
+    if (!row->d_boxes || problem->k_splits > 1 || problem->grouping == HALFBYTE_GROUPING_LABELS ||
+        d->type == ELEMENT_F32 || d->vectors != 2 || problem->n > INT32_MAX / 2) {
         return HALFBYTE_SUCCESS;
     }
     const halfbyte_matrix_in bytes = {
@@ -63,16 +63,16 @@ static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
                                    const halfbyte_operands *operands, gemm_params *gemm)
 {
     const kernel_row *row = &kernel_table[kernel];
-    CHECK_STATUS(d_map_encode(machine, problem, operands, gemm));
+    CHECK_STATUS(d_map_encode(machine, row, problem, operands, gemm));
     if (problem->k == 0) {
         return HALFBYTE_SUCCESS; /* nothing is read */
     }
-    gemm_map from = map_of(&operands->a, problem->k, operands->m, planes_of(problem), row->box_m);
+    gemm_map from = map_of(&operands->a, problem->k, operands->m, planes_of(problem), row->tile_m);
     CHECK_STATUS(machine->encode(machine->context, &from, &gemm->a));
     if (problem->family != HALFBYTE_FAMILY_FP8) {
         return HALFBYTE_SUCCESS;
     }
-    from = map_of(&operands->b, problem->k, problem->n, problem->groups, row->box_n);
+    from = map_of(&operands->b, problem->k, problem->n, problem->groups, row->tile_n);
     return machine->encode(machine->context, &from, &gemm->b);
 }
 

@@ -32,14 +32,14 @@
 /* By index, so that the order in which the tables are included here does not matter. */
 #define AT(name) [KERNEL_INDEX_##name]
 const kernel_row kernel_table[KERNEL_ALL + 1] = {
-#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, box_m, box_n,  \
+#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, d_boxes,       \
                    block_ns, tile_ns, accepts)                                                     \
-    AT(name) = {#name,     kernel_image_##name, threads, smem_bytes, tile_m,   tile_n,             \
-                cluster_m, cluster_n,           box_m,   box_n,      block_ns, tile_ns},
+    AT(name) = {#name,     kernel_image_##name, threads, smem_bytes, tile_m, tile_n,               \
+                cluster_m, cluster_n,           d_boxes, block_ns,   tile_ns},
 #include "api/kernels.def"
 #undef KERNEL_ROW
 #define GROUP_ROW(name, threads, smem_bytes)                                                       \
-    AT(name) = {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 1, 0, 0, 0, 0},
+    AT(name) = {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 1, 0, 0, 0},
 #define QUANTIZER_ROW GROUP_ROW
 #define PACKER_ROW GROUP_ROW
 #include "api/group_kernels.def"
@@ -48,5 +48,5 @@ const kernel_row kernel_table[KERNEL_ALL + 1] = {
 #undef PACKER_ROW
 #undef QUANTIZER_ROW
 #undef GROUP_ROW
-    [KERNEL_ALL] = {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    [KERNEL_ALL] = {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 };
