@@ -173,6 +173,8 @@ static const harness_problem table[] = {
     W4A8(40, 24, 128, RANGES, 4, 1, MUTANTS | BEHIND, A(OUTER, MN), K(128, F16, K_MAJOR), D(F16)),
     /* The standard grid's A has scales along k; once round the longest ring without. */
     W4A8(3, 8, 4640, DENSE, 1, 1, MUTANTS, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
+    /* More than one band of the narrowest tiles, and blocks that begin in the second. */
+    W4A8(270, 72, 32, DENSE, 1, 18, PLAIN, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
 
     /* Uneven loads: one group with all rows, one row each over 256, Zipf. */
     FP8(150, 72, 256, RANGES, 9, 2, COUNTS | LOAD_ONE, A(1X128, MN), B(128X128, K), D(BF16)),
