@@ -71,8 +71,8 @@
 #endif
 
 /* The pool of 3 x 168 registers a thread, shared out by need. */
-#define PRODUCER_REGISTERS (TILE_TOKENS == 128 ? 88 : 56)
-#define CONSUMER_REGISTERS (TILE_TOKENS == 128 ? 208 : 224)
+#define PRODUCER_REGISTERS (TILE_TOKENS > 128 ? 40 : TILE_TOKENS == 128 ? 88 : 56)
+#define CONSUMER_REGISTERS (TILE_TOKENS > 128 ? 232 : TILE_TOKENS == 128 ? 208 : 224)
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -104,7 +104,6 @@ HB_DEVICE layout layout_of_block(void)
 #include "kernels/gemm_w4a8_loop.h"
 #include "kernels/gemm_w4a8_producer.h"
 #include "kernels/gemm_w4a8_scales.h"
-#include "kernels/gemm_w4a8_tiles.h"
 
 /* ---- consumers ------------------------------------------------------------------------------- */
 
@@ -151,6 +150,60 @@ HB_DEVICE void sum_tile(const gemm_params *p, consumer *c, int32_t trips)
 #endif
 }
 
+/* The tile that next_trips() has seen, to D. */
+HB_DEVICE void store_tile(const consumer *c, smem_addr staging, bool summed)
+{
+    const work_item item = take_summed(c->work, c->tiles);
+    epilogue_across(c->p, &item, c->acc, FRAGMENT, item.column + (int32_t)c->warpgroup * 64,
+                    !summed, staging, 1u + c->warpgroup, thread_index_anew() % 128u);
+}
+
+HB_DEVICE void clear_sums(consumer *c)
+{
+    int i;
+    HB_UNROLL
+    for (i = 0; i < FRAGMENT; i++) {
+        c->acc[i] = 0.0f;
+    }
+}
+
+#if GEMM_PARTIALS == 1
+/* The tile that is summed to D, and the next one's first chain: ahead of the store where D has no
+ * terms, which take many registers. */
+HB_DEVICE void end_tile(consumer *c, smem_addr staging)
+{
+    if (across_is_plain(c->p)) {
+        work_item item;
+        issue_next(c);
+        finish_tile(c);
+        item = take_summed(c->work, c->tiles);
+        store_across(c->p, &item, c->acc, FRAGMENT, item.column + (int32_t)c->warpgroup * 64,
+                     staging, 1u + c->warpgroup, thread_index_anew() % 128u);
+    } else {
+        finish_tile(c);
+        store_tile(c, staging, true);
+        issue_next(c);
+    }
+}
+
+/* All tiles; none of their sums is empty. */
+HB_DEVICE void consume_ahead(consumer *c, smem_addr staging, int32_t trips)
+{
+    const loop_kind kind = {(c->p->flags & GEMM_HOLDS_MINUS8) != 0, false, 1};
+    prepare_next(c, kind, 0, true);
+    leave_ring(c);
+    issue_next(c);
+    while (trips > 0) {
+        clear_sums(c);
+        sum_tile(c->p, c, trips);
+        end_tile(c, staging);
+        c->tiles++;
+        trips = awaited_trips(c->work, c->tiles); /* by sum_blocks() */
+    }
+    wgmma_wait(0);
+}
+#endif
+
 HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgroup)
 {
     FRAGMENT_U32(a0, ATOM_REGISTERS);
@@ -161,39 +214,48 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
 #endif
     FRAGMENT_F32(acc, FRAGMENT);
     consumer c;
-    uint32_t tiles = 0;
+    const smem_addr staging = at->staging + warpgroup * STAGING_BYTES;
     int32_t trips;
-    int i;
     c.ahead = ring_at(at->ring, GEMM_STAGES);
     c.passed = 0;
     c.stages = at->stages;
     c.stage[0] = c.stage[1] = at->stages;
     c.scales = at->scales;
+    c.work = at->work;
+    c.tiles = 0;
     c.p = p;
     c.warpgroup = warpgroup;
-    c.words = thread_index() % 128u * 16u;
     c.a[0] = a0;
     c.a[1] = a1;
     c.partial[0] = partial0;
 #if GEMM_PARTIALS == 2
     c.partial[1] = partial1;
+    c.words = thread_index() % 128u * 16u;
 #endif
     c.acc = acc;
-    while ((trips = next_trips(at->work, tiles)) >= 0) {
-        work_item item;
-        HB_UNROLL
-        for (i = 0; i < FRAGMENT; i++) {
-            acc[i] = 0.0f;
-        }
+    trips = next_trips(at->work, 0);
+#if GEMM_PARTIALS == 1
+    if (trips > 0) {
+        consume_ahead(&c, staging, trips);
+        trips = -1;
+    }
+    while (trips == 0) {
+        clear_sums(&c);
+        store_tile(&c, staging, false);
+        c.tiles++;
+        trips = next_trips(c.work, c.tiles);
+    }
+#else
+    while (trips >= 0) {
+        clear_sums(&c);
         if (trips > 0) {
             sum_tile(p, &c, trips);
         }
-        item = take_summed(at->work, tiles);
-        tiles++;
-        epilogue_across(p, &item, acc, FRAGMENT, item.column + (int32_t)warpgroup * 64, trips == 0,
-                        at->staging + warpgroup * STAGING_BYTES, 1u + warpgroup,
-                        thread_index_anew() % 128u);
+        store_tile(&c, staging, trips > 0);
+        c.tiles++;
+        trips = next_trips(c.work, c.tiles);
     }
+#endif
     across_end();
 }
 

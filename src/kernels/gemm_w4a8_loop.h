@@ -19,6 +19,7 @@
 #define HALFBYTE_KERNELS_GEMM_W4A8_LOOP_H
 
 #include "kernels/gemm_w4a8_block.h"
+#include "kernels/gemm_w4a8_tiles.h"
 #include "kernels/tile/ring.h"
 
 /* A consumer thread's place.  Fragments of block b are a[b % 2]. */
@@ -29,13 +30,29 @@ typedef struct consumer {
     smem_addr stage[2]; /* that of the even, the odd block decoded last */
     smem_addr stages;
     smem_addr scales;
+    smem_addr work; /* ring of items */
+    uint32_t tiles; /* done */
     const gemm_params *p;
     uint32_t warpgroup;
-    uint32_t words; /* 16 * the thread's index in the warpgroup: where its words lie in an atom */
+#if GEMM_PARTIALS == 2
+    uint32_t words; /* words_of_thread() */
+#endif
     uint32_t *a[2];
     float *partial[GEMM_PARTIALS];
     float *acc;
 } consumer;
+
+/* 16 * the thread's index in the warpgroup: where its words lie in an atom.  With one partial
+ * accumulator no register is left to keep it in. */
+HB_DEVICE uint32_t words_of_thread(const consumer *c)
+{
+#if GEMM_PARTIALS == 2
+    return c->words;
+#else
+    (void)c;
+    return thread_index_anew() % 128u * 16u;
+#endif
+}
 
 /* Waits for the stage of block `u` of a trip. */
 HB_DEVICE void await_block(consumer *c, int u)
@@ -52,7 +69,7 @@ HB_DEVICE void await_block(consumer *c, int u)
 HB_DEVICE void prepare(const consumer *c, loop_kind kind, int u)
 {
     const smem_addr atom = c->stage[u % 2] + c->warpgroup * PANEL_BYTES +
-                           (uint32_t)(u % STAGE_BLOCKS) * ATOM_BYTES + c->words;
+                           (uint32_t)(u % STAGE_BLOCKS) * ATOM_BYTES + words_of_thread(c);
     uint32_t words[8];
     load_words(atom, words);
     decode_words(words, kind.f3, c->a[u % 2]);
@@ -90,23 +107,7 @@ HB_DEVICE void release(consumer *c, int u)
     }
 }
 
-/* Group g of block u, whose sums are complete; `last`: of the tile. */
-HB_DEVICE void finish(consumer *c, loop_kind kind, int u, int g, bool last)
-{
-    const factors f = load_factors(scales_of(c, u, g), c->warpgroup, c->words, kind.a128);
-    const bool ends_block = g == kind.groups - 1;
-    if (ends_block && !kind.a128 && !last) {
-        release(c, u);
-    }
-    promote(c->acc, partial_of(c, kind, u, g), f, kind.a128);
-    if (last && c->p->epilogue.row_scale.data != NULL) {
-        scale_tokens(c->acc, scales_of(c, STAGE_BLOCKS - 1, 0) + token_offset(c->words));
-    }
-    if (ends_block && (kind.a128 || last)) {
-        release(c, u); /* these have loaded from the stage up to here */
-    }
-}
-
+#if GEMM_PARTIALS == 2
 /* One number for the place in the ring between tiles, to save registers there. */
 HB_DEVICE void enter_ring(consumer *c)
 {
@@ -120,7 +121,23 @@ HB_DEVICE void leave_ring(consumer *c)
     c->passed = c->ahead.stage + c->ahead.parity * GEMM_STAGES;
 }
 
-#if GEMM_PARTIALS == 2
+/* Group g of block u, whose sums are complete; `last`: of the tile. */
+HB_DEVICE void finish(consumer *c, loop_kind kind, int u, int g, bool last)
+{
+    const factors f = load_factors(scales_of(c, u, g), c->warpgroup, words_of_thread(c), kind.a128);
+    const bool ends_block = g == kind.groups - 1;
+    if (ends_block && !kind.a128 && !last) {
+        release(c, u);
+    }
+    promote(c->acc, partial_of(c, kind, u, g), f, kind.a128);
+    if (last && c->p->epilogue.row_scale.data != NULL) {
+        scale_tokens(c->acc, scales_of(c, STAGE_BLOCKS - 1, 0) + token_offset(words_of_thread(c)));
+    }
+    if (ends_block && (kind.a128 || last)) {
+        release(c, u); /* these have loaded from the stage up to here */
+    }
+}
+
 /* UNROLL blocks.  Before each step the chain of its group is in flight, and the block after it
  * decoded; at the end so are those of the next trip's first blocks, unless this is the last. */
 HB_DEVICE void trip(consumer *c, loop_kind kind, bool last)
@@ -162,37 +179,101 @@ HB_DEVICE void sum_blocks(consumer *c, loop_kind kind, int32_t trips)
     leave_ring(c);
 }
 #else
-/* UNROLL blocks.  Before each the block is decoded; at the end so is the next trip's first, unless
- * this is the last. */
-HB_DEVICE void trip(consumer *c, loop_kind kind, bool last)
+/* One number for the place in the ring between tiles, to save registers there: of the stage behind
+ * the next tile's first. */
+HB_DEVICE void enter_ring(consumer *c)
 {
-    int u, g;
-    HB_UNROLL
-    for (u = 0; u < UNROLL; u++) {
-        HB_UNROLL
-        for (g = 0; g < kind.groups; g++) {
-            issue(c, kind, u, g);
-            if (g == 0 && (!last || u + 1 < UNROLL)) {
-                await_block(c, (u + 1) % UNROLL);
-                prepare(c, kind, (u + 1) % UNROLL);
-            }
-            wgmma_wait(0);
-            finish(c, kind, u, g, last && g == kind.groups - 1 && u == UNROLL - 1);
+    c->ahead.parity = c->passed >= GEMM_STAGES ? 1 : 0;
+    c->ahead.stage = c->passed - c->ahead.parity * GEMM_STAGES;
+    c->behind = c->ahead.stage == 0 ? GEMM_STAGES - 1 : c->ahead.stage - 1;
+}
+
+HB_DEVICE void leave_ring(consumer *c)
+{
+    c->passed = c->ahead.stage + c->ahead.parity * GEMM_STAGES;
+}
+
+/* One of two halves of block u: as fragments. */
+HB_DEVICE void prepare_half(const consumer *c, loop_kind kind, int u, int half)
+{
+    const smem_addr atom = c->stage[u % 2] + c->warpgroup * PANEL_BYTES + words_of_thread(c);
+    uint32_t *a = c->a[u % 2];
+    uint32_t words[4];
+    smem_load_u32x4(atom + (uint32_t)half * (ATOM_BYTES / 2), words);
+    atom_decode_part(words, half * 4, 4, kind.f3, a);
+    wgmma_operands_ready(a + half * (ATOM_REGISTERS / 2), ATOM_REGISTERS / 2);
+}
+
+/* Waits for block u and decodes it, if `there`. */
+HB_DEVICE void prepare_next(consumer *c, loop_kind kind, int u, bool there)
+{
+    if (there) {
+        await_block(c, u);
+        prepare_half(c, kind, u, 0);
+        if (c->p->n > 0) {
+            prepare_half(c, kind, u, 1);
         }
     }
 }
 
+/* Block u, whose chain is in flight.  Its factors are loaded before the wait: beside the operands
+ * of wgmma a load takes 100 cycles and more.  `whole`: its stage is given back. */
+HB_DEVICE void promote_block(consumer *c, loop_kind kind, int u, bool whole)
+{
+    const factors f = load_factors(scales_of(c, u, 0), c->warpgroup, words_of_thread(c), kind.a128);
+    wgmma_wait(0);
+    if (!kind.a128 && whole) {
+        release(c, u);
+    }
+    promote(c->acc, c->partial[0], f, kind.a128);
+    if (kind.a128 && whole) {
+        release(c, u); /* promote() has loaded from the stage */
+    }
+}
+
+/*
+ * Begins with the chain of the tile's first block in flight.  Under each chain the next block is
+ * decoded, under the last one the next tile's first, if there is one.  Its chain and the rest of
+ * what the last stage holds are for issue_next() and finish_tile().
+ *
+ * What is decoded is so under a condition, be it one that always holds: that ends a basic block,
+ * and ptxas leaves the decoding ahead of the wait, not behind it, where the tensor core would stand
+ * still.
+ */
 HB_DEVICE void sum_blocks(consumer *c, loop_kind kind, int32_t trips)
 {
     enter_ring(c);
-    await_block(c, 0);
-    prepare(c, kind, 0);
     HB_NO_UNROLL
-    for (; trips > 1; trips--) {
-        trip(c, kind, false);
+    for (;; trips--) {
+        prepare_next(c, kind, 1, c->p->k_blocks > 0);
+        promote_block(c, kind, 0, true);
+        issue(c, kind, 1, 0);
+        prepare_next(c, kind, 0, trips > 1 || next_trips(c->work, c->tiles + 1) > 0);
+        promote_block(c, kind, 1, false);
+        if (trips == 1) {
+            break;
+        }
+        issue(c, kind, 0, 0);
+        release(c, 1);
     }
-    trip(c, kind, true);
     leave_ring(c);
+}
+
+/* The next tile's first chain; if there is none, one over what was there before, whose sums nobody
+ * reads. */
+HB_DEVICE void issue_next(consumer *c)
+{
+    const loop_kind kind = {false, false, 1};
+    issue(c, kind, 0, 0);
+}
+
+/* Behind last_step(): the factors of the tokens, and the stage is given back. */
+HB_DEVICE void finish_tile(consumer *c)
+{
+    if (c->p->epilogue.row_scale.data != NULL) {
+        scale_tokens(c->acc, scales_of(c, 0, 0) + token_offset(words_of_thread(c)));
+    }
+    release(c, 1);
 }
 #endif
 

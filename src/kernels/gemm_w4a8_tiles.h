@@ -27,21 +27,28 @@ HB_DEVICE work_ring work_ring_after(smem_addr memory, uint32_t tiles)
 }
 
 /*
- * Waits for the next tile; trips of its sum, -1 if there is no tile.  By way of a shuffle, which
- * tells the compiler that all lanes have the same: the loop's state then lives in uniform
- * registers.
+ * Trips of the sum of a tile that has been waited for, -1 if there is no tile.  By way of a
+ * shuffle, which tells the compiler that all lanes have the same: the loop's state then lives in
+ * uniform registers.
  */
-HB_DEVICE int32_t next_trips(smem_addr memory, uint32_t tiles)
+HB_DEVICE int32_t awaited_trips(smem_addr memory, uint32_t tiles)
 {
     const work_ring work = work_ring_after(memory, tiles);
     const smem_addr slot = work.slots + work.slot * 32u;
     uint32_t high[4];
     int32_t trips;
-    mbarrier_wait(work_full(&work), work.parity);
     smem_load_u32x4(slot + 16u, high);
     trips = ((int32_t)(high[3] - high[2]) + UNROLL - 1) / UNROLL;
     trips = (int32_t)smem_load_u32(slot) < 0 ? -1 : trips;
     return (int32_t)shuffle_u32((uint32_t)trips, 0);
+}
+
+/* Waits for the next tile, once; its trips. */
+HB_DEVICE int32_t next_trips(smem_addr memory, uint32_t tiles)
+{
+    const work_ring work = work_ring_after(memory, tiles);
+    mbarrier_wait(work_full(&work), work.parity);
+    return awaited_trips(memory, tiles);
 }
 
 /* Takes the tile that next_trips() has seen.  After its sum, so that it costs no registers before.

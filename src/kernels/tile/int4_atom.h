@@ -40,18 +40,25 @@ HB_DEVICE void atom_load(smem_addr atom, uint32_t thread, uint32_t words[8])
     smem_load_u32x4(atom + 2048u + thread * 16u, words + 4);
 }
 
-/* Those words as fragments: registers 4s .. 4s + 3 of `a` are those of k32 step s. */
-HB_DEVICE void atom_decode(const uint32_t words[8], bool f3, uint32_t *a)
+/* Words `first` to first + count - 1 of those as fragments: registers 4s .. 4s + 3 of `a` are those
+ * of k32 step s. */
+HB_DEVICE void atom_decode_part(const uint32_t *words, int first, int count, bool f3, uint32_t *a)
 {
     int i;
     HB_UNROLL
-    for (i = 0; i < 8; i++) {
+    for (i = 0; i < count; i++) {
         if (f3) {
-            decode_f3(words[i], a + 2 * i);
+            decode_f3(words[i], a + 2 * (first + i));
         } else {
-            decode_sm7(words[i], a + 2 * i);
+            decode_sm7(words[i], a + 2 * (first + i));
         }
     }
+}
+
+/* All of them. */
+HB_DEVICE void atom_decode(const uint32_t words[8], bool f3, uint32_t *a)
+{
+    atom_decode_part(words, 0, 8, f3, a);
 }
 
 #endif

@@ -64,45 +64,62 @@ HB_DEVICE void across_send_boxes(const gemm_params *p, const work_item *w, int32
     }
 }
 
-/* Tokens first .. end - 1 of the staging to D, eight lanes a token. */
-HB_DEVICE void across_send_rows(const gemm_matrix *d, int64_t base, const fragment_place *at,
-                                int32_t first, int32_t end, int32_t row, int32_t column,
-                                smem_addr staging, uint32_t thread)
+/* Eight columns of D from `to` on, of which `count` exist. */
+HB_DEVICE void across_store_unit(uint16_t *to, int32_t count, bool whole, const uint32_t word[4])
 {
-    const int32_t mine = column + (int32_t)(thread % 8u) * 8;
-    int32_t token;
-    HB_NO_UNROLL
-    for (token = first + (int32_t)(thread / 8u); token < end; token += 16) {
-        const uint32_t unit = (thread ^ (uint32_t)token) % 8u;
-        if (mine < at->column_end && row_is_owned(at, row + token)) {
-            uint32_t word[4];
-            smem_load_u32x4(staging + (uint32_t)token * ACROSS_ROW_BYTES + unit * 16u, word);
-            global_store_u32x4((uint16_t *)d->data + base + (row + token) * d->ld + mine, word[0],
-                               word[1], word[2], word[3]);
+    int j;
+    if (whole) {
+        global_store_u32x4(to, word[0], word[1], word[2], word[3]);
+        return;
+    }
+    HB_UNROLL
+    for (j = 0; j < 8; j++) {
+        if (j < count) {
+            global_store_u16(to + j, (uint16_t)(word[j / 2] >> (j % 2 * 16)));
         }
     }
 }
 
-/* Can D be stored by way of the staging?  Uniform over the grid. */
-HB_DEVICE bool across_is_staged(const gemm_params *p)
-{
-    return p->epilogue.d.vectors == 2 && p->epilogue.d.type != ELEMENT_F32;
-}
-
-/* acc[count] to such a D.  at: of acc[0]; column: the warpgroup's first; barrier: a named barrier
- * of its own. */
-HB_DEVICE void across_by_staging(const gemm_params *p, const work_item *w, int64_t base,
-                                 const fragment_place *at, const float *acc, int count,
-                                 int32_t column, smem_addr staging, uint32_t barrier,
-                                 uint32_t thread)
+/* Tokens first .. end - 1 of the staging to D, eight lanes a token. */
+HB_DEVICE void across_send_rows(const gemm_params *p, const work_item *w, int32_t first,
+                                int32_t end, int32_t column, smem_addr staging, uint32_t thread)
 {
     const gemm_matrix *d = &p->epilogue.d;
+    const int32_t mine = column + (int32_t)(thread % 8u) * 8;
+    fragment_place at;
+    int32_t token;
+    at.row_end = w->row_end;
+    at.labels = p->groups.labels;
+    at.group = w->group;
+    HB_NO_UNROLL
+    for (token = first + (int32_t)(thread / 8u); token < end; token += 16) {
+        const uint32_t unit = (thread ^ (uint32_t)token) % 8u;
+        const int32_t row = w->row + token;
+        if (mine < p->n && row_is_owned(&at, row)) {
+            const int64_t index = w->plane * d->plane_stride + row * d->ld + mine;
+            uint32_t word[4];
+            smem_load_u32x4(staging + (uint32_t)token * ACROSS_ROW_BYTES + unit * 16u, word);
+            across_store_unit((uint16_t *)d->data + index, p->n - mine, d->vectors == 2, word);
+        }
+    }
+}
+
+/* Does D go by way of the staging?  Uniform over the grid. */
+HB_DEVICE bool across_is_staged(const gemm_params *p)
+{
+    return p->epilogue.d.type != ELEMENT_F32;
+}
+
+/* acc[count] to such a D.  Arguments as those of epilogue_across(). */
+HB_DEVICE void store_across(const gemm_params *p, const work_item *w, const float *acc, int count,
+                            int32_t column, smem_addr staging, uint32_t barrier, uint32_t thread)
+{
     const int32_t left = w->row_end - w->row;
     const int32_t rows = left < count * 2 ? left : count * 2;
     int32_t boxes = 0;
     bulk_wait_read(0);
     barrier_sync(barrier, 128);
-    if (d->type == ELEMENT_BF16) {
+    if (p->epilogue.d.type == ELEMENT_BF16) {
         across_put(acc, count, staging, ELEMENT_BF16, thread);
     } else {
         across_put(acc, count, staging, ELEMENT_F16, thread);
@@ -113,17 +130,73 @@ HB_DEVICE void across_by_staging(const gemm_params *p, const work_item *w, int64
         boxes = (rows + (w->row_end == p->m ? D_BOX_ROWS - 1 : 0)) / D_BOX_ROWS;
         across_send_boxes(p, w, boxes, column, staging, thread);
     }
-    across_send_rows(d, base, at, boxes * D_BOX_ROWS, rows, w->row, column, staging, thread);
+    across_send_rows(p, w, boxes * D_BOX_ROWS, rows, column, staging, thread);
 }
 
-/* acc[count] to any D. */
-HB_DEVICE void across_by_element(const gemm_matrix *d, int64_t base, const fragment_place *at,
-                                 const float *acc, int count)
+/* Is that all that becomes of a sum, after the scale of A?  Uniform over the grid. */
+HB_DEVICE bool across_is_plain(const gemm_params *p)
 {
-    int i;
+    const gemm_epilogue *e = &p->epilogue;
+    return across_is_staged(p) && e->column_scale.data == NULL && e->channel_scale.data == NULL &&
+           e->bias.data == NULL && e->c.data == NULL && !e->has_alpha;
+}
+
+/*
+ * What is rare goes a piece at a time, four elements from `first` on: a piece is picked out of the
+ * registers by predicated moves, so that there is one copy of its code.
+ */
+HB_DEVICE void piece_take(const float *acc, int count, int first, float part[4])
+{
+    int i, j;
     HB_UNROLL
-    for (i = 0; i < count; i++) {
-        store_element(d, base, at, element_row(at, i, true), element_column(at, i, true), acc[i]);
+    for (j = 0; j < 4; j++) {
+        part[j] = acc[j];
+    }
+    HB_UNROLL
+    for (i = 4; i < count; i += 4) {
+        HB_UNROLL
+        for (j = 0; j < 4; j++) {
+            part[j] = first == i ? acc[i + j] : part[j];
+        }
+    }
+}
+
+HB_DEVICE void piece_give(float *acc, int count, int first, const float part[4])
+{
+    int i, j;
+    HB_UNROLL
+    for (i = 0; i < count; i += 4) {
+        HB_UNROLL
+        for (j = 0; j < 4; j++) {
+            acc[i + j] = first == i ? part[j] : acc[i + j];
+        }
+    }
+}
+
+HB_DEVICE fragment_place piece_place(const fragment_place *at, int first)
+{
+    fragment_place of_piece = *at;
+    of_piece.row += first * 2;
+    return of_piece;
+}
+
+/* acc[count] to a D of fp32.  at: of acc[0]. */
+HB_DEVICE void store_across_f32(const gemm_params *p, const work_item *w, const fragment_place *at,
+                                const float *acc, int count)
+{
+    const gemm_matrix *d = &p->epilogue.d;
+    const int64_t base = w->plane * d->plane_stride + w->split * p->split_stride;
+    int first, i;
+    HB_NO_UNROLL
+    for (first = 0; first < count; first += 4) {
+        const fragment_place here = piece_place(at, first);
+        float part[4];
+        piece_take(acc, count, first, part);
+        HB_UNROLL
+        for (i = 0; i < 4; i++) {
+            store_element(d, base, &here, element_row(&here, i, true),
+                          element_column(&here, i, true), part[i]);
+        }
     }
 }
 
@@ -133,6 +206,27 @@ HB_DEVICE void across_end(void)
     bulk_wait_read(0);
 }
 
+/* Terms with a value for each element or each token: C, or the scale of A. */
+HB_DEVICE void apply_by_pieces(const gemm_params *p, const work_item *w, float *acc, int count,
+                               const fragment_place *at, bool is_c)
+{
+    const gemm_epilogue *e = &p->epilogue;
+    int first;
+    HB_NO_UNROLL
+    for (first = 0; first < count; first += 4) {
+        const fragment_place here = piece_place(at, first);
+        float part[4];
+        piece_take(acc, count, first, part);
+        if (is_c) {
+            add_c(e, part, 4, w->plane, &here, true);
+        } else {
+            combine_vector(part, 4, &e->row_scale, e->row_scale_by_group ? w->group : w->plane,
+                           &here, true, true, false);
+        }
+        piece_give(acc, count, first, part);
+    }
+}
+
 /* The terms of docs/numerics.md section 6, from the first or, if the scale of A is in acc already,
  * from the second on. */
 HB_DEVICE void apply_terms_across(const gemm_params *p, const work_item *w, float *acc, int count,
@@ -140,9 +234,8 @@ HB_DEVICE void apply_terms_across(const gemm_params *p, const work_item *w, floa
 {
     const gemm_epilogue *e = &p->epilogue;
     int i;
-    if (row_scale) {
-        combine_vector(acc, count, &e->row_scale, e->row_scale_by_group ? w->group : w->plane, at,
-                       true, true, false);
+    if (row_scale && e->row_scale.data != NULL) {
+        apply_by_pieces(p, w, acc, count, at, false);
     }
     combine_vector(acc, count, &e->column_scale, w->group, at, false, true, false);
     combine_vector(acc, count, &e->channel_scale, w->group, at, false, true, false);
@@ -155,7 +248,7 @@ HB_DEVICE void apply_terms_across(const gemm_params *p, const work_item *w, floa
         }
     }
     if (e->c.data != NULL) {
-        add_c(e, acc, count, w->plane, at, true);
+        apply_by_pieces(p, w, acc, count, at, true);
     }
     combine_vector(acc, count, &e->bias, w->group, at, false, true, true);
 }
@@ -169,8 +262,6 @@ HB_DEVICE void epilogue_across(const gemm_params *p, const work_item *w, float *
                                int32_t column, bool row_scale, smem_addr staging, uint32_t barrier,
                                uint32_t thread)
 {
-    const gemm_matrix *d = &p->epilogue.d;
-    const int64_t base = w->plane * d->plane_stride + w->split * p->split_stride;
     fragment_place at;
     at.row = w->row + (int32_t)(thread % 4u * 2u);
     at.row_end = w->row_end;
@@ -182,9 +273,9 @@ HB_DEVICE void epilogue_across(const gemm_params *p, const work_item *w, float *
         apply_terms_across(p, w, acc, count, &at, row_scale);
     }
     if (across_is_staged(p)) {
-        across_by_staging(p, w, base, &at, acc, count, column, staging, barrier, thread);
+        store_across(p, w, acc, count, column, staging, barrier, thread);
     } else {
-        across_by_element(d, base, &at, acc, count);
+        store_across_f32(p, w, &at, acc, count);
     }
 }
 
