@@ -244,11 +244,7 @@ HB_DEVICE void prepare(const gemm_params *p, const layout *at, uint32_t warp)
             direct_put_first(p, &first, TILE_TOKENS, TILE_ROWS);
         }
     }
-    block_sync();
-    grid_dependency_wait();
-    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
-        grid_launch_dependents();
-    }
+    gemm_begin(p);
 }
 
 /* All tiles of the block but one that is in the ring already. */
