@@ -24,12 +24,15 @@
  *   GEMM_LAST_CHAIN_N  columns that chain 2 adds; 0 (default): there is none.  If fewer than
  *                      GEMM_CHAIN_N, chain 2 computes some of chain 1 again: with another shape of
  *                      wgmma on the same accumulators ptxas runs out of registers
- *   GEMM_STAGES        of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
+ *   GEMM_D_STAGED      1: tiles of D go by way of shared memory (tile/store_down.h); 0 (default):
+ * the threads store them GEMM_STAGES        of the ring: shared memory is GEMM_SMEM_BYTES <=
+ * 232,448
  *
  * SHARED MEMORY, from smem_base()
  *   stage s at s * STAGE_BYTES     A tile (128, 128) e4m3, 128-byte swizzle
  *                                  B tile (TILE_N, 128) e4m3, 128-byte swizzle
- *   behind the stages              GEMM_STAGES x scales of A's rows, then of B's segments
+ *   behind the stages              tiles of D on their way, of each consumer warp
+ *                                  GEMM_STAGES x scales of A's rows, then of B's segments
  *                                  work items, barriers of the ring
  *
  * SCALES travel through the ring like the tiles, as far ahead (tile/scales.h).
@@ -43,7 +46,7 @@
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/epilogue.h"
 #include "kernels/tile/ring.h"
-#include "kernels/tile/store_wide.h"
+#include "kernels/tile/store_down.h"
 #include "kernels/tile/work.h"
 
 #ifndef GEMM_NAME
@@ -57,6 +60,9 @@
 #endif
 #ifndef GEMM_LAST_CHAIN_N
 #define GEMM_LAST_CHAIN_N 0
+#endif
+#ifndef GEMM_D_STAGED
+#define GEMM_D_STAGED 0
 #endif
 #define UNROLL_BLOCKS 4 /* k blocks a trip of the main loop */
 
@@ -83,12 +89,16 @@
 #define SEGMENTS (TILE_N / SEGMENT)
 #define SEGMENT_FLOATS ((SEGMENTS + 3) / 4 * 4)
 #define SCALE_BYTES ((TILE_M + SEGMENT_FLOATS) * 4)
+#define STAGING_BYTES (GEMM_D_STAGED * DOWN_STAGING_BYTES(TILE_N)) /* of a warp, for D */
 #define GEMM_SMEM_BYTES                                                                            \
-    (1024 + GEMM_STAGES * STAGE_BYTES + GEMM_STAGES * SCALE_BYTES + WORK_BYTES +                   \
-     RING_BYTES(GEMM_STAGES))
+    (1024 + GEMM_STAGES * STAGE_BYTES + CONSUMER_WARPS * STAGING_BYTES +                           \
+     GEMM_STAGES * SCALE_BYTES + WORK_BYTES + RING_BYTES(GEMM_STAGES))
 
 #if GEMM_SMEM_BYTES > 232448
 #error "too many stages"
+#endif
+#if GEMM_D_STAGED && TILE_N % 64 != 0
+#error "D's boxes have 64 columns"
 #endif
 
 /* The pool of 3 x 168 registers a thread, shared out by need: 40 + 2 x 232. */
@@ -103,6 +113,7 @@
 /* Where things lie in shared memory. */
 typedef struct layout {
     smem_addr stages;
+    smem_addr staging;
     smem_addr scales;
     smem_addr work;
     smem_addr ring;
@@ -112,7 +123,8 @@ HB_DEVICE layout layout_of_block(void)
 {
     layout at;
     at.stages = smem_base();
-    at.scales = at.stages + GEMM_STAGES * STAGE_BYTES;
+    at.staging = at.stages + GEMM_STAGES * STAGE_BYTES;
+    at.scales = at.staging + CONSUMER_WARPS * STAGING_BYTES;
     at.work = at.scales + GEMM_STAGES * SCALE_BYTES; /* a multiple of 16 */
     at.ring = at.work + WORK_BYTES;
     return at;
@@ -120,16 +132,22 @@ HB_DEVICE layout layout_of_block(void)
 
 /* ---- consumers ------------------------------------------------------------------------------- */
 
-/* The warp's rows of a tile to D; row: of the first, in the tile. */
-HB_DEVICE void store_tile(const gemm_params *p, const work_item *item, float *acc, uint32_t row)
+/* The warp's rows of a tile, from `row` on, to D. */
+HB_DEVICE void store_tile(const gemm_params *p, const work_item *item, const float *acc,
+                          int32_t row, smem_addr staging)
 {
-    const int32_t mine = item->row + (int32_t)(row + lane_index() / 4u);
+#if GEMM_D_STAGED
+    store_down(p, item, acc, TILE_N / 2, row, staging);
+#else
+    const int32_t mine = row + (int32_t)(lane_index() / 4u);
     const int32_t pair = item->column + (int32_t)(lane_index() % 4u * 2u);
+    (void)staging;
     if (store_wide_is_usual(p)) {
         store_wide_usual(p, item, acc, TILE_N / 2, mine, pair);
     } else {
         store_wide_any(p, item, acc, TILE_N / 2, mine, pair);
     }
+#endif
 }
 
 /* A warpgroup: its 64 rows of every tile of the block. */
@@ -161,9 +179,13 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warp)
         more = work_await(&behind);
         sum_tile(&c, p->k_blocks, more);
         work_take_awaited(&work, &item);
-        store_tile(p, &item, acc, warp * 16u);
+        store_tile(p, &item, acc, item.row + (int32_t)warp * 16,
+                   at->staging + warp * STAGING_BYTES);
     }
     wgmma_wait(0);
+#if GEMM_D_STAGED
+    down_end();
+#endif
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
