@@ -166,6 +166,11 @@ static void case_layout(layout *l, uint64_t *state)
     input_layout(l, state, "a", planes, m, p->k, 1, 16, &o->a);
     if (p->family == HALFBYTE_FAMILY_FP8) {
         input_layout(l, state, "b", p->groups, p->n, p->k, 1, 16, &o->b);
+    } else if (p->b_layout == HALFBYTE_B_ROW_MAJOR) {
+        /* Two to a byte: measured in bytes. */
+        input_layout(l, state, "b", p->groups, p->n, (p->k + 1) / 2, 1, 16, &o->b);
+        o->b.ld *= 2;
+        o->b.group_stride *= 2;
     } else {
         const halfbyte_int4_desc desc = gemm_case_weights(p);
         size_t bytes = 0;
@@ -226,9 +231,6 @@ bool gemm_case_make(gemm_case *made, const halfbyte_problem *problem, uint64_t d
     halfbyte_problem *p = &made->problem;
     halfbyte_operands *o = &made->operands;
     p->groups = p->groups == 0 ? 1 : p->groups;
-    if (p->family == HALFBYTE_FAMILY_W4A8 && p->b_layout != HALFBYTE_B_PACKED) {
-        return false;
-    }
     if (p->alpha_mode == HALFBYTE_ALPHA_HOST && (draw & GEMM_CASE_ALPHA_DEVICE)) {
         p->alpha_mode = HALFBYTE_ALPHA_DEVICE;
     }

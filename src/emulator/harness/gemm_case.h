@@ -61,7 +61,7 @@ typedef struct gemm_case {
 
 /*
  * Fills memory for `problem` (as halfbyte_plan_create() takes it), as `draw` says: GEMM_CASE_*
- * bits. False: memory is out, or the problem has no such tensors.
+ * bits. False: memory is out, or the library refuses the weights.
  */
 bool gemm_case_make(gemm_case *made, const halfbyte_problem *problem, uint64_t draw);
 void gemm_case_free(gemm_case *made);

@@ -65,7 +65,16 @@ halfbyte_int4_desc gemm_case_weights(const halfbyte_problem *problem)
     return desc;
 }
 
-/* All 16 values, or without -8. */
+/* All 16 values, or without -8, two to a byte. */
+static void fill_int4(unsigned char *weights, size_t bytes, bool minus8, uint64_t *state)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        const unsigned char two = (unsigned char)gemm_case_random(state);
+        const unsigned char low = !minus8 && (two & 0xfu) == 8 ? 7 : two & 0xfu;
+        weights[i] = (unsigned char)((!minus8 && two >> 4 == 8 ? 0x70u : two & 0xf0u) | low);
+    }
+}
+
 static bool fill_packed(gemm_case *made, const gemm_case_part *part, bool minus8, uint64_t *state)
 {
     const halfbyte_int4_desc desc = gemm_case_weights(&made->problem);
@@ -74,11 +83,7 @@ static bool fill_packed(gemm_case *made, const gemm_case_part *part, bool minus8
     if (weights == NULL) {
         return false;
     }
-    for (size_t i = 0; i < bytes; i++) {
-        const unsigned char two = (unsigned char)gemm_case_random(state);
-        const unsigned char low = !minus8 && (two & 0xfu) == 8 ? 7 : two & 0xfu;
-        weights[i] = (unsigned char)((!minus8 && two >> 4 == 8 ? 0x70u : two & 0xf0u) | low);
-    }
+    fill_int4(weights, bytes, minus8, state);
     const halfbyte_status status = halfbyte_pack_weights(
         NULL, &desc, weights, made->arena + part->offset, part->bytes, &made->header, NULL);
     free(weights);
@@ -220,6 +225,8 @@ bool gemm_case_fill(gemm_case *made, uint64_t draw, uint64_t *state)
     const bool is_64_bit = made->problem.index_type == HALFBYTE_INDEX_INT64;
     const wild_values wild = {is_64_bit ? INT64_MIN : INT32_MIN, is_64_bit ? INT64_MAX : INT32_MAX};
     const bool is_packed = made->problem.b_layout == HALFBYTE_B_PACKED;
+    const bool is_int4 = made->problem.family == HALFBYTE_FAMILY_W4A8;
+    const bool minus8 = !(draw & GEMM_CASE_NO_MINUS8);
     int64_t *given = NULL;
     bool good = true;
     memset(made->arena, GEMM_CASE_POISON, made->arena_bytes);
@@ -228,7 +235,9 @@ bool gemm_case_fill(gemm_case *made, uint64_t draw, uint64_t *state)
         unsigned char *data = made->arena + part->offset;
         const halfbyte_type type = type_of_part(made, part);
         if (strcmp(part->name, "b") == 0 && is_packed) {
-            good &= fill_packed(made, part, !(draw & GEMM_CASE_NO_MINUS8), state);
+            good &= fill_packed(made, part, minus8, state);
+        } else if (strcmp(part->name, "b") == 0 && is_int4) {
+            fill_int4(data, part->bytes, minus8, state);
         } else if (strcmp(part->name, "a") == 0 || strcmp(part->name, "b") == 0) {
             fill_e4m3(data, part->bytes, state);
         } else if (type != HALFBYTE_TYPE_NONE) {

@@ -6,6 +6,7 @@
 #include "api/gemm_select.h"
 #include "api/problem_check.h"
 #include "cuda/kernel_table.h"
+#include "kernels/pack_weights_params.h"
 
 #define KERNEL_ROW(name, ...) void name(const void *params);
 #include "api/kernels.def"
@@ -13,6 +14,9 @@
 #define GROUP_ROW(name, ...) void name(const void *params);
 #include "api/group_kernels.def"
 #undef GROUP_ROW
+#define PACKER_ROW(name, ...) void name(const void *params);
+#include "api/pack_kernels.def"
+#undef PACKER_ROW
 
 /* In the order of kernel_table. */
 static const harness_kernel kernels[] = {
@@ -27,6 +31,20 @@ static const harness_kernel kernels[] = {
 };
 _Static_assert(sizeof kernels / sizeof kernels[0] == KERNEL_GROUPS_END,
                "one kernel a row, found by the row's index");
+
+/* Those that pack weights run ahead of products alone: they wait for nothing that could be missing,
+ * and tests/emulator/test_pack_kernels.c is about them. */
+static const harness_kernel packers[] = {
+#define PACKER_ROW(name, threads, smem_bytes)                                                      \
+    {#name, name, KERNEL_INDEX_##name, false, threads, smem_bytes, 1},
+#include "api/pack_kernels.def"
+#undef PACKER_ROW
+};
+
+const harness_kernel *harness_at(int index)
+{
+    return index < KERNEL_GROUPS_END ? &kernels[index] : &packers[index - packers[0].index];
+}
 
 const harness_kernel *harness_all(size_t *count)
 {

@@ -4,7 +4,9 @@
  * that the GPU executor uses (api/gemm_launch.h), and the bits that the CPU model wants.
  *
  * The kernels are the rows of api/kernels.def and, as those that run before or behind a GEMM, of
- * api/group_kernels.def.  Needs the public API (the model as reference) and the emulator.
+ * api/group_kernels.def; in front of a product with row-major int4 weights that of
+ * api/pack_kernels.def runs which packs them.  Needs the public API (the model as reference) and
+ * the emulator.
  */
 #ifndef HALFBYTE_EMULATOR_HARNESS_HARNESS_H
 #define HALFBYTE_EMULATOR_HARNESS_HARNESS_H
@@ -26,6 +28,9 @@ const harness_kernel *harness_all(size_t *count);
 
 /* By name; NULL if there is none. */
 const harness_kernel *harness_find(const char *name);
+
+/* By its index into kernel_table: one of these, or one that packs weights. */
+const harness_kernel *harness_at(int index);
 
 /* ---- problems -------------------------------------------------------------------------------- */
 

@@ -60,6 +60,7 @@ enum {
     }
 #define FP8(...) ROW(FP8, __VA_ARGS__)
 #define W4A8(...) ROW(W4A8, __VA_ARGS__, .b_layout = HALFBYTE_B_PACKED)
+#define RAW(...) ROW(W4A8, __VA_ARGS__) /* row-major weights, packed ahead of the product */
 #define A(mode, layout) .a_scale = SCALE(mode, layout, NONE)
 #define B(mode, layout) .b_scale = SCALE(mode, layout, NONE)
 #define K(size, type, layout)                                                                      \
@@ -190,6 +191,16 @@ static const harness_problem table[] = {
          D(BF16)),
     W4A8(200, 16, 128, RANGES, 64, 2, STARTS_ENDS | LOAD_ZIPF, A(OUTER, MN), K(64, BF16, MN_MAJOR),
          D(BF16)),
+
+    /* Row-major int4 weights: dense, in groups, behind the bounds of labels, ahead of sums. */
+    RAW(20, 72, 256, DENSE, 1, 1, WIDE, A(1X128, MN), K(128, BF16, MN_MAJOR), D(BF16)),
+    RAW(30, 40, 192, RANGES, 5, 2, ENDS, A(OUTER, MN), K(64, BF16, K_MAJOR), D(BF16),
+        .group_k_offset = 32),
+    RAW(20, 72, 160, MASKED, 3, 1, COUNTS, A(TENSOR, MN), K(128, F16, MN_MAJOR), D(F16), ALPHA,
+        .group_k_offset = 96),
+    RAW(40, 136, 96, LABELS, 4, 2, WIDE | ALL_OF_B, A(OUTER, MN), K(128, BF16, K_MAJOR), D(BF16),
+        ZERO),
+    RAW(20, 72, 640, DENSE, 1, 1, PAIRS, A(OUTER, MN), K(128, F32, MN_MAJOR), D(F32), SPLITS(3)),
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 

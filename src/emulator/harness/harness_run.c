@@ -130,8 +130,7 @@ static uint32_t registers_of(uint32_t threads)
 
 static emu_launch launch_of(const gemm_launch *one)
 {
-    size_t count;
-    const harness_kernel *kernel = &harness_all(&count)[one->kernel];
+    const harness_kernel *kernel = harness_at(one->kernel);
     return (emu_launch){
         .name = kernel->name,
         .kernel = kernel->entry,
