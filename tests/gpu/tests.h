@@ -46,6 +46,7 @@
     X(gemm_w4a8_kinds)                                                                             \
     X(gemm_w4a8_public)                                                                            \
     X(gemm_w4a8_uneven)                                                                            \
+    X(gemm_w4a8_raw)                                                                               \
     X(gemm_w4a8_num_sms)                                                                           \
     X(gemm_w4a8_repeat)                                                                            \
     X(gemm_w4a8_repeat_groups)                                                                     \

@@ -141,7 +141,8 @@ void case_draw_problem(struct gemm_case *c, struct random *r, const struct case_
     if (options->aligned && p->family == HALFBYTE_FAMILY_W4A8)
         p->n = (p->n + 7) / 8 * 8;
     p->a_type = random_percent(r, 50) ? HALFBYTE_TYPE_NONE : HALFBYTE_TYPE_E4M3;
-    p->b_layout = p->family == HALFBYTE_FAMILY_W4A8 && (options->packed || random_percent(r, 50))
+    p->b_layout = p->family == HALFBYTE_FAMILY_W4A8 && !options->raw &&
+                          (options->packed || random_percent(r, 50))
                       ? HALFBYTE_B_PACKED
                       : HALFBYTE_B_ROW_MAJOR;
     p->d_type = options->d_type != HALFBYTE_TYPE_NONE ? options->d_type : out[random_below(r, 3)];

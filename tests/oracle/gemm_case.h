@@ -43,6 +43,7 @@ struct case_options {
     bool plain;   /* full-scale random data, scales near 1 and all different: what mutations need */
     bool aligned; /* what profile SM90 accepts */
     bool packed;  /* int4 weights are packed, always */
+    bool raw;     /* never */
     bool no_k;    /* k is 0, whatever it says below */
     halfbyte_type d_type;    /* NONE = drawn */
     int64_t m, n, k, groups; /* 0 = drawn; at most CASE_MAX_GROUPS */
