@@ -125,7 +125,7 @@ static double run(float mean)
             const struct bounded bound = bound_element(&c.problem, &c.operands, 0, row, column);
             const double wanted = wanted_of(row, column), off = fabs(d[row][column] - wanted);
             assert_true(bound.applies);
-            assert_true(off <= bound.bound + 0x1p-24 * fabs(correction[row][column]));
+            assert_true(off <= bound.bound + 0x1p-24 * fabs((double)correction[row][column]));
             squares += wanted * wanted;
             errors += off * off;
         }
