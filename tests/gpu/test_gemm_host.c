@@ -48,8 +48,8 @@ static void calls_check(session *s, const halfbyte_problem *p, const driver_call
     const int packing =
         p->family == HALFBYTE_FAMILY_W4A8 && p->b_layout == HALFBYTE_B_ROW_MAJOR && p->k > 0;
     const int of_inputs = p->k == 0 ? 0 : p->family == HALFBYTE_FAMILY_FP8 ? 2 : 1;
-    const int of_d = p->family == HALFBYTE_FAMILY_W4A8 && p->d_type != HALFBYTE_TYPE_F32 &&
-                     p->grouping != HALFBYTE_GROUPING_LABELS && p->k_splits <= 1;
+    const int of_d = p->d_type != HALFBYTE_TYPE_F32 && p->grouping != HALFBYTE_GROUPING_LABELS &&
+                     p->k_splits <= 1;
     session_expect(s, "no call but those of a launch", calls->others == 0);
     session_expect(s, "the tensor maps of A and B, and one of D at most",
                    calls->encodes >= of_inputs && calls->encodes <= of_inputs + of_d);
