@@ -9,9 +9,9 @@ its accumulators or write its A registers, and no store may change shared memory
 code pass without a word, and the hardware does not hold it back. Every path through a kernel is
 followed.
 
---stage-d: these kernels write a tile of D to shared memory by stmatrix while products of the next are
-in flight. The listing does not show that no product reads from there (the emulator does); so for
-them, and for no other, STSM is no finding, and one that does not do so is named.
+--stage-d: these kernels write a tile of D to shared memory by stmatrix while products of the next
+are in flight. The listing does not show that no product reads from there (the emulator does); so
+for them, and for no other, STSM is no finding, and one that does not do so is named.
 --expect-races: kernels named race_* must have a finding, all others (fixed_*) none.
 Needs nvdisasm (NVDISASM, PATH, or the package nvidia-cuda-nvdisasm). Exit status 0: clean,
 1: findings, 2: wrong use or a listing that is not understood, 77: no nvdisasm.
