@@ -24,9 +24,9 @@
  *   GEMM_LAST_CHAIN_N  columns that chain 2 adds; 0 (default): there is none.  If fewer than
  *                      GEMM_CHAIN_N, chain 2 computes some of chain 1 again: with another shape of
  *                      wgmma on the same accumulators ptxas runs out of registers
- *   GEMM_D_STAGED      1: tiles of D go by way of shared memory (tile/store_down.h); 0 (default):
- * the threads store them GEMM_STAGES        of the ring: shared memory is GEMM_SMEM_BYTES <=
- * 232,448
+ *   GEMM_D_STAGED      1: tiles of D go by way of shared memory (tile/store_down.h); by default
+ *                      the threads store them
+ *   GEMM_STAGES        of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
  *
  * SHARED MEMORY, from smem_base()
  *   stage s at s * STAGE_BYTES     A tile (128, 128) e4m3, 128-byte swizzle

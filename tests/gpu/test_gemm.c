@@ -120,8 +120,10 @@ static void scale_make(session *s, struct random *r, gemm_pair *pair, int64_t mn
 static void d_make(session *s, struct random *r, gemm_pair *pair)
 {
     const int64_t n = pair->problem.n;
-    const int64_t ld = n + random_below(r, 2) * random_between(r, 1, 9);
-    const size_t at = GUARD + 2 * (size_t)random_below(r, 4);
+    const bool wide = random_below(r, 2) != 0; /* rows at multiples of 16 bytes */
+    const int64_t gap = random_below(r, 2) * random_between(r, 1, 9);
+    const int64_t ld = wide ? (n + gap + 7) / 8 * 8 : n + gap;
+    const size_t at = GUARD + (wide ? 0 : 2 * (size_t)random_below(r, 4));
     pair->d_bytes = at + (size_t)((pair->host.m - 1) * ld + n) * 2 + GUARD;
     pair->d = pair_memory(pair, pair->d_bytes);
     pair->got = session_host(pair->d_bytes);

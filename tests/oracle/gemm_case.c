@@ -311,9 +311,11 @@ static void make_d(struct gemm_case *c, struct random *r)
     const halfbyte_problem *p = &c->problem;
     halfbyte_matrix_out *d = &c->operands.d;
     size_t element = (size_t)halfbyte_type_bits(p->d_type) / 8, guard = 192;
-    int64_t count =
-        draw_strides(r, case_matrices(p), c->operands.m, p->n, 1, &d->ld, &d->group_stride);
-    c->d_at = guard + element * (random_bits(r) % 4);
+    bool wide =
+        random_percent(r, 50); /* rows at multiples of 16 bytes: stored by the copy engine */
+    int64_t count = draw_strides(r, case_matrices(p), c->operands.m, p->n,
+                                 wide ? 16 / (int64_t)element : 1, &d->ld, &d->group_stride);
+    c->d_at = guard + (wide ? 0 : element * (random_bits(r) % 4));
     c->d_bytes = c->d_at + (size_t)count * element + guard;
     c->d_base = case_memory(c, c->d_bytes, 0);
     case_poison(c->d_base, c->d_bytes);
