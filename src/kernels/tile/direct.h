@@ -82,7 +82,7 @@ HB_DEVICE bool direct_first_is_known(const gemm_params *p, uint32_t rows)
 }
 
 /* Puts it into the ring, by one whole warp before the block's barrier; lane 0 has initialised the
- * ring.  There is a tile for every block: no more blocks are launched (blocks_of(), gemm_launch.c). */
+ * ring.  There is a tile for every block: no more are launched (blocks_of(), gemm_launch.c). */
 HB_DEVICE void direct_put_first(const gemm_params *p, work_ring *w, uint32_t rows, uint32_t columns)
 {
     work_item item;
