@@ -131,9 +131,11 @@ bool box_allowed(const thread *self, const emu_site *site, const tensor_shape *s
                  const int32_t at[3], bool write)
 {
     bool allowed = box_begins_well(self, site, shape, at, write);
+    bool whole = true;
     for (uint32_t row = 0; row < box_rows(shape); row++) {
         const box_row part = box_row_at(shape, at, row);
         if (part.count != 0) {
+            whole &= !write || part.count % 16 == 0;
             const void *from = (const void *)(uintptr_t)part.source;
             allowed &= global_allowed(self, site, from, part.count, write);
             if (!write) {
@@ -141,5 +143,10 @@ bool box_allowed(const thread *self, const emu_site *site, const tensor_shape *s
             }
         }
     }
-    return allowed;
+    if (!whole) { /* read off an H200, as above */
+        hazard(self, "memory", site, NULL,
+               "rows of a store end inside a unit of 16 bytes, which is written whole: past the "
+               "tensor's last column");
+    }
+    return allowed && whole;
 }

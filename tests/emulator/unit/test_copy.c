@@ -124,8 +124,8 @@ static void add_element(uint8_t *to, const uint8_t *from)
     memcpy(to, &a, 4);
 }
 
-/* What the load makes of shared memory and the store of the target. */
-static void expect(const shape *s, const copy_params *p)
+/* What the load makes of shared memory and the store of the target, a tensor of shape t. */
+static void expect(const shape *s, const shape *t, const copy_params *p)
 {
     memset(expected_image, 0xff, sizeof expected_image);
     memcpy(expected, target, sizeof expected);
@@ -135,7 +135,7 @@ static void expect(const shape *s, const copy_params *p)
                 uint8_t *cell = expected_image + image_offset(s, z * s->box[1] + y, x * s->element);
                 const long from =
                     tensor_offset(s, p->at[0] + (int)x, p->at[1] + (int)y, p->at[2] + (int)z);
-                const long to = tensor_offset(s, p->to_at[0] + (int)x, p->to_at[1] + (int)y,
+                const long to = tensor_offset(t, p->to_at[0] + (int)x, p->to_at[1] + (int)y,
                                               p->to_at[2] + (int)z);
                 memset(cell, 0, s->element);
                 if (from >= 0) {
@@ -196,7 +196,9 @@ static void run_one(uint64_t *random, emu_memory *memory, emu_report *report, in
     draw_shape(random, &s, add);
     draw_place(random, &s, false, p.at);
     draw_place(random, &s, true, p.to_at);
-    const emu_tensor from = tensor_of(&s, source), to = tensor_of(&s, target);
+    shape t = s; /* rows of a store's tensor are whole units of 16 bytes */
+    t.dims[0] = (s.dims[0] * s.element + 15) / 16 * 16 / s.element;
+    const emu_tensor from = tensor_of(&s, source), to = tensor_of(&t, target);
     assert_true(emu_tensor_map_encode(&p.from, &from));
     assert_true(emu_tensor_map_encode(&p.to, &to));
     p.rank = s.rank;
@@ -209,7 +211,7 @@ static void run_one(uint64_t *random, emu_memory *memory, emu_report *report, in
         source[i] = number ? (uint8_t)(0x3f + i % 4) : (uint8_t)draw(random);
         target[i] = number ? (uint8_t)(0x3f + i % 4) : (uint8_t)draw(random);
     }
-    expect(&s, &p);
+    expect(&s, &t, &p);
     const emu_launch launch = {"copy", copy_kernel, &p, sizeof p, 1, 1, 64, SMEM_BYTES, 0};
     const emu_config config = schedule_numbered(index % ALL_SCHEDULES, (uint64_t)index, NULL, 0);
     emu_report_clear(report);
@@ -231,6 +233,32 @@ static void test_boxes(void **state)
     assert_true(emu_memory_add(memory, image, sizeof image, "image", EMU_READ_WRITE));
     for (int i = 0; i < 600; i++) {
         run_one(&random, memory, report, i);
+    }
+    emu_report_destroy(report);
+    emu_memory_destroy(memory);
+}
+
+/* A row that ends inside a unit of 16 bytes is written beyond the tensor: a fault of the kernel. */
+static void test_part_of_a_unit(void **state)
+{
+    (void)state;
+    emu_memory *memory = emu_memory_create();
+    emu_report *report = emu_report_create();
+    assert_true(emu_memory_add(memory, source, sizeof source, "source", EMU_READ_ONLY));
+    assert_true(emu_memory_add(memory, target, sizeof target, "target", EMU_READ_WRITE));
+    assert_true(emu_memory_add(memory, image, sizeof image, "image", EMU_READ_WRITE));
+    for (uint32_t columns = 1; columns <= 32; columns++) {
+        const shape s = {1, 2, SWIZZLE_NONE, {columns, 4, 0}, {16, 4, 0}, {1, 32, 0}};
+        const emu_tensor from = tensor_of(&s, source), to = tensor_of(&s, target);
+        copy_params p = {
+            .rank = 2, .bytes = 64, .footprint = 64, .image = (uint32_t *)(void *)image};
+        p.to_at[0] = columns > 16 ? 16 : 0;
+        assert_true(emu_tensor_map_encode(&p.from, &from) && emu_tensor_map_encode(&p.to, &to));
+        const emu_launch launch = {"copy", copy_kernel, &p, sizeof p, 1, 1, 64, SMEM_BYTES, 0};
+        const emu_config config = schedule_numbered(0, 1, NULL, 0);
+        emu_report_clear(report);
+        assert_int_equal(emu_run(&config, memory, &launch, 1, report), EMU_OK);
+        assert_int_equal(emu_report_count(report), columns % 16 != 0);
     }
     emu_report_destroy(report);
     emu_memory_destroy(memory);
@@ -271,6 +299,7 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_boxes),
+                                       cmocka_unit_test(test_part_of_a_unit),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
