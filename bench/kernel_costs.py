@@ -127,6 +127,7 @@ def measure(options):
 
     names = list(kernel_rows(options.kernels))
     library, driver = hb.Library(options.library, hb.GPU), bench_gemm.Driver()
+    model = hb.Library(options.library, hb.MODEL)
     timer = bench_gemm.Timer(options.repeats)
     layer, weights = None, None
     with open(options.json, "a") as out:
@@ -136,7 +137,7 @@ def measure(options):
             if wanted != layer:
                 layer, weights = wanted, None
                 weights = (Fp8Weights(layer, 1) if layer.family == "fp8_block"
-                           else Int4Weights(library, layer, 1, False))
+                           else Int4Weights(model, layer, 1, False))
             tokens = Tokens(layer, shape["layout"], m, 1)
             times = {}
             for name in names:
