@@ -251,6 +251,9 @@ void gemm_data_make(const session *s, const oracle_kernels *kernels, const gemm_
     scale_make(s, kernels, planes_of(shape), shape->m, shape->token_scales ? 1 : kb, shape->layout,
                seed * 4 + 3, &data->operands.a_scale, &data->oracle.a_scale);
     data->oracle.a_scale.along_k = !shape->token_scales;
+    if (planes_of(shape) == 1) {
+        data->oracle.a_scale.group_stride = 0; /* rows of A know no groups */
+    }
     scale_make(s, kernels, groups_of(shape), int4 ? shape->n : (shape->n + 127) / 128, kb,
                shape->layout, seed * 4 + 4, &data->operands.b_scale, &data->oracle.b_scale);
     data->oracle.b_scale.mn_block = int4 ? 1 : 128;
