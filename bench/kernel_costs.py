@@ -23,7 +23,7 @@ RATE_BYTES_PER_NS = 4000
 WAVES_SHARE = 8
 SMS = 132
 ROW = re.compile(r"KERNEL_ROW\(([^)]*)\)", re.S)
-COLUMNS = ("name", "threads", "smem", "tile_m", "tile_n", "cluster_m", "cluster_n", "d_boxes",
+COLUMNS = ("name", "threads", "smem", "tile_m", "tile_n", "cluster_m", "cluster_n", "d_box_rows",
            "block_ns", "tile_ns", "accepts")
 
 

@@ -46,14 +46,15 @@ static halfbyte_status d_map_encode(const gemm_machine *machine, const kernel_ro
                                     const halfbyte_operands *operands, gemm_params *gemm)
 {
     const gemm_matrix *d = &gemm->epilogue.d;
-    if (!row->d_boxes || problem->k_splits > 1 || problem->grouping == HALFBYTE_GROUPING_LABELS ||
-        d->type == ELEMENT_F32 || d->vectors != 2 || problem->n > INT32_MAX / 2) {
+    if (row->d_box_rows == 0 || problem->k_splits > 1 ||
+        problem->grouping == HALFBYTE_GROUPING_LABELS || d->type == ELEMENT_F32 ||
+        d->vectors != 2 || problem->n > INT32_MAX / 2) {
         return HALFBYTE_SUCCESS;
     }
     const halfbyte_matrix_in bytes = {
         .data = d->data, .ld = 2 * d->ld, .group_stride = 2 * d->plane_stride};
     const gemm_map from =
-        map_of(&bytes, 2 * problem->n, operands->m, planes_of(problem), D_BOX_ROWS);
+        map_of(&bytes, 2 * problem->n, operands->m, planes_of(problem), row->d_box_rows);
     gemm->flags |= GEMM_D_BOXES;
     return machine->encode(machine->context, &from, &gemm->d);
 }

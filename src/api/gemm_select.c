@@ -51,7 +51,7 @@ static bool accepts_w4a8_groups(const halfbyte_problem *problem)
 typedef bool accept_function(const halfbyte_problem *problem);
 
 static accept_function *const accepts_table[] = {
-#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, d_boxes,       \
+#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, d_box_rows,    \
                    block_ns, tile_ns, accepts)                                                     \
     accepts,
 #include "api/kernels.def"

@@ -32,10 +32,10 @@
 /* By index, so that the order in which the tables are included here does not matter. */
 #define AT(name) [KERNEL_INDEX_##name]
 const kernel_row kernel_table[KERNEL_ALL + 1] = {
-#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, d_boxes,       \
+#define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, d_box_rows,    \
                    block_ns, tile_ns, accepts)                                                     \
-    AT(name) = {#name,     kernel_image_##name, threads, smem_bytes, tile_m, tile_n,               \
-                cluster_m, cluster_n,           d_boxes, block_ns,   tile_ns},
+    AT(name) = {#name,     kernel_image_##name, threads,    smem_bytes, tile_m, tile_n,            \
+                cluster_m, cluster_n,           d_box_rows, block_ns,   tile_ns},
 #include "api/kernels.def"
 #undef KERNEL_ROW
 #define GROUP_ROW(name, threads, smem_bytes)                                                       \

@@ -16,7 +16,8 @@
  *          chain 0     chain 1  (chain 2)   four instructions a k block each
  *          producer                         warp 0: one lane issues the copies of A and B
  *          scales                           warp 1: fetches the scales, 4 bytes a copy
- *          scheduler                        warp 2: says which tile is next (3 idle)
+ *          scheduler                        warp 2: says which tile is next
+ *          sender                           warp 3: with GEMM_D_STAGED, has tiles of D carried away
  *
  * PARAMETERS (define before including)
  *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
@@ -31,9 +32,9 @@
  * SHARED MEMORY, from smem_base()
  *   stage s at s * STAGE_BYTES     A tile (128, 128) e4m3, 128-byte swizzle
  *                                  B tile (TILE_N, 128) e4m3, 128-byte swizzle
- *   behind the stages              tiles of D on their way, of each consumer warp
+ *   behind the stages              tiles of D on their way, of each warpgroup
  *                                  GEMM_STAGES x scales of A's rows, then of B's segments
- *                                  work items, barriers of the ring
+ *                                  work items, barriers of the ring, of the tiles of D
  *
  * SCALES travel through the ring like the tiles, as far ahead (tile/scales.h).
  *
@@ -89,10 +90,10 @@
 #define SEGMENTS (TILE_N / SEGMENT)
 #define SEGMENT_FLOATS ((SEGMENTS + 3) / 4 * 4)
 #define SCALE_BYTES ((TILE_M + SEGMENT_FLOATS) * 4)
-#define STAGING_BYTES (GEMM_D_STAGED * DOWN_STAGING_BYTES(TILE_N)) /* of a warp, for D */
+#define STAGING_BYTES (GEMM_D_STAGED * DOWN_STAGING_BYTES(TILE_N)) /* of a warpgroup, for D */
 #define GEMM_SMEM_BYTES                                                                            \
-    (1024 + GEMM_STAGES * STAGE_BYTES + CONSUMER_WARPS * STAGING_BYTES +                           \
-     GEMM_STAGES * SCALE_BYTES + WORK_BYTES + RING_BYTES(GEMM_STAGES))
+    (1024 + GEMM_STAGES * STAGE_BYTES + 2 * STAGING_BYTES + GEMM_STAGES * SCALE_BYTES +            \
+     WORK_BYTES + RING_BYTES(GEMM_STAGES) + GEMM_D_STAGED * DOWN_BARRIER_BYTES(2))
 
 #if GEMM_SMEM_BYTES > 232448
 #error "too many stages"
@@ -117,6 +118,7 @@ typedef struct layout {
     smem_addr scales;
     smem_addr work;
     smem_addr ring;
+    smem_addr sent; /* barriers of store_down.h: full, then empty */
 } layout;
 
 HB_DEVICE layout layout_of_block(void)
@@ -124,24 +126,28 @@ HB_DEVICE layout layout_of_block(void)
     layout at;
     at.stages = smem_base();
     at.staging = at.stages + GEMM_STAGES * STAGE_BYTES;
-    at.scales = at.staging + CONSUMER_WARPS * STAGING_BYTES;
+    at.scales = at.staging + 2 * STAGING_BYTES;
     at.work = at.scales + GEMM_STAGES * SCALE_BYTES; /* a multiple of 16 */
     at.ring = at.work + WORK_BYTES;
+    at.sent = at.ring + RING_BYTES(GEMM_STAGES);
     return at;
 }
 
 /* ---- consumers ------------------------------------------------------------------------------- */
 
-/* The warp's rows of a tile, from `row` on, to D. */
-HB_DEVICE void store_tile(const gemm_params *p, const work_item *item, const float *acc,
-                          int32_t row, smem_addr staging)
+/* The rows of consumer warp `warp` of the block's tile `turn` to D. */
+HB_DEVICE void store_tile(const gemm_params *p, const layout *at, const work_item *item,
+                          const float *acc, uint32_t warp, uint32_t turn)
 {
 #if GEMM_D_STAGED
-    store_down(p, item, acc, TILE_N / 2, row, staging);
+    const uint32_t group = warp / 4u;
+    store_down(p, item, acc, TILE_N / 2, item->row + (int32_t)group * DOWN_ROWS, warp % 4u,
+               at->staging + group * STAGING_BYTES, at->sent + group * 16u, turn & 1u);
 #else
-    const int32_t mine = row + (int32_t)(lane_index() / 4u);
+    const int32_t mine = item->row + (int32_t)(warp * 16u + lane_index() / 4u);
     const int32_t pair = item->column + (int32_t)(lane_index() % 4u * 2u);
-    (void)staging;
+    (void)at;
+    (void)turn;
     if (store_wide_is_usual(p)) {
         store_wide_usual(p, item, acc, TILE_N / 2, mine, pair);
     } else {
@@ -161,6 +167,7 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warp)
     work_item item;
     consumer c;
     bool works, more;
+    uint32_t turn;
     c.ahead = ring_at(at->ring, GEMM_STAGES);
     c.stages = at->stages;
     c.a_offset = warp / 4u * (64u * BLOCK_K);
@@ -173,19 +180,15 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warp)
     next_stage(&c, works && p->k_blocks > 0);
     issue(&c, 0, partial0);
     HB_NO_UNROLL
-    for (; works; works = more) {
+    for (turn = 0; works; works = more, turn++) {
         behind = work;
         work_ring_advance(&behind);
         more = work_await(&behind);
         sum_tile(&c, p->k_blocks, more);
         work_take_awaited(&work, &item);
-        store_tile(p, &item, acc, item.row + (int32_t)warp * 16,
-                   at->staging + warp * STAGING_BYTES);
+        store_tile(p, at, &item, acc, warp, turn);
     }
     wgmma_wait(0);
-#if GEMM_D_STAGED
-    down_end();
-#endif
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
@@ -197,7 +200,10 @@ HB_DEVICE void prepare(const gemm_params *p, const layout *at)
     if (thread_index() == 0) {
         const ring r = ring_at(at->ring, GEMM_STAGES);
         ring_init(&r, 1 + 32, CONSUMER_WARPS);
-        work_ring_init(at->work, CONSUMER_WARPS + 2);
+        work_ring_init(at->work, CONSUMER_WARPS + 2 + GEMM_D_STAGED);
+#if GEMM_D_STAGED
+        down_init(at->sent, 2);
+#endif
     }
     for (stage = 0; stage < GEMM_STAGES; stage++) {
         const smem_addr scales = at->scales + stage * SCALE_BYTES;
@@ -226,4 +232,9 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     } else if (warp == 2) {
         work_schedule(p, TILE_M, TILE_N, work_ring_at(at.work));
     }
+#if GEMM_D_STAGED
+    else {
+        down_send_tiles(p, at.staging, TILE_N, at.sent, work_ring_at(at.work));
+    }
+#endif
 }

@@ -95,14 +95,14 @@ typedef struct gemm_groups {
 #define GEMM_HOLDS_MINUS8 4      /* packed int4 words have the F3 form, else SM7 */
 #define GEMM_D_BOXES 8           /* D may be stored by its map */
 
-#define D_BOX_ROWS 8 /* of D's map */
+#define D_BOX_ROWS 8 /* of D's map: W4A8 (FP8: DOWN_ROWS of tile/store_down.h) */
 
 typedef struct gemm_params {
     tensor_map a; /* (k, rows, planes) e4m3, boxes of 128 x the kernel's rows of A x 1, 128-byte
                      swizzle, zeros outside */
     tensor_map b; /* FP8: (k, n, groups) e4m3, boxes of 128 x the kernel's rows of B x 1 */
-    tensor_map d; /* with GEMM_D_BOXES: (2 * n, rows, planes) bytes, boxes of 128 x D_BOX_ROWS x 1,
-                     128-byte swizzle */
+    tensor_map d; /* with GEMM_D_BOXES: (2 * n, rows, planes) bytes, boxes of 128 x the kernel's
+                     rows of D x 1, 128-byte swizzle */
     const uint8_t *b_packed; /* W4A8: atoms of 4,096 bytes, [group][ceil(n/64)][k blocks] */
     gemm_scales a_scale;
     gemm_scales b_scale;
