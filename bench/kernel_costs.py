@@ -130,7 +130,8 @@ def fit(options):
             for line in file:
                 sample = json.loads(line)
                 key = tuple(sample[x] for x in ("family", "layout", "groups", "m", "n", "k"))
-                shapes.setdefault(key, {})[sample["kernel"]] = sample
+                if sample["kernel"] in rows:
+                    shapes.setdefault(key, {})[sample["kernel"]] = sample
     for name, row in rows.items():
         samples = [some[name] for some in shapes.values() if name in some]
         if samples:
