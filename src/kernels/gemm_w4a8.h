@@ -53,6 +53,8 @@
 #define FRAGMENT (TILE_TOKENS / 2)
 #define WARPGROUPS (TILE_ROWS / 64)
 #define CONSUMER_WARPS (WARPGROUPS * 4)
+#define SCALE_WARPS 2
+#define SCALES_AHEAD (TILE_TOKENS == 16 && TILE_ROWS == 128 && GEMM_GROUPS == 1)
 #define GEMM_THREADS (128 + CONSUMER_WARPS * 32)
 
 #define PANEL_BYTES (STAGE_BLOCKS * ATOM_BYTES) /* of one warpgroup's rows in a stage */

@@ -305,6 +305,9 @@ HB_DEVICE void skip_turn(ring *r, int32_t blocks)
     }
 }
 
+#if SCALES_AHEAD
+#include "kernels/gemm_w4a8_scales_ahead.h"
+#else
 HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, work_ring work,
                               uint32_t warp)
 {
@@ -347,5 +350,6 @@ HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, wo
         work_ring_advance(&work);
     }
 }
+#endif
 
 #endif

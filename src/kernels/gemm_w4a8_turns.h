@@ -11,6 +11,7 @@
  *    64 rows    |  0  |  1  |  0  |  1  |    warps 0 .. 3   producer, scheduler, two for scales
  *               +-----+-----+-----+-----+    warps 4 .. 7   consumer 0: even turns
  *                 turns of 4 k blocks        warps 8 .. 11  consumer 1: odd turns
+ *                                            warps 12, 13   with 16 tokens: two more for scales
  *
  * PARAMETERS (define before including)
  *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
@@ -57,7 +58,13 @@
 #define WARPGROUPS 1 /* panels of 64 rows */
 #define CONSUMERS 2  /* warpgroups that take turns */
 #define CONSUMER_WARPS (CONSUMERS * 4)
-#define GEMM_THREADS (128 + CONSUMER_WARPS * 32)
+/* With 16 tokens the scales of a k block take two warps as long as the consumers take for the
+ * block: two more, behind the consumers. */
+#define SCALE_WARPS (TILE_TOKENS == 16 ? 4 : 2)
+#define SCALES_AHEAD (TILE_TOKENS == 16)
+#define GEMM_THREADS ((2 + CONSUMER_WARPS + SCALE_WARPS) * 32)
+#define IS_CONSUMER(warp) ((warp) >= 4 && (SCALE_WARPS == 2 || (warp) < 4 + CONSUMER_WARPS))
+#define SCALE_WARP(warp) ((warp) - (SCALE_WARPS == 2 || (warp) < 4 ? 2u : CONSUMER_WARPS + 2u))
 
 #define PANEL_BYTES (STAGE_BLOCKS * ATOM_BYTES)
 #define WEIGHT_BYTES PANEL_BYTES
@@ -237,7 +244,7 @@ HB_DEVICE void prepare(const gemm_params *p, const layout *at, uint32_t warp)
         ring_init(&r, 1 + SCALE_ARRIVALS + (p->a_scale.data != NULL ? 32 : 0), 4);
     } else if (warp == 1) {
         if (lane_index() == 0) {
-            work_ring_init(at->work, CONSUMER_WARPS + 3);
+            work_ring_init(at->work, CONSUMER_WARPS + SCALE_WARPS + 1);
         }
         if (direct_first_is_known(p, TILE_TOKENS)) {
             work_ring first = work_ring_at(at->work);
@@ -264,7 +271,7 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     const layout at = layout_of_block();
     const uint32_t warp = warp_index();
     prepare(p, &at, warp);
-    if (warp >= 4) {
+    if (IS_CONSUMER(warp)) {
 #ifdef CONSUMER_REGISTERS
         setmaxnreg_inc(CONSUMER_REGISTERS);
 #endif
@@ -280,6 +287,6 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
         schedule(p, &at);
     } else {
         produce_scales(p, at.scales, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work),
-                       warp - 2u);
+                       SCALE_WARP(warp));
     }
 }
