@@ -4,7 +4,7 @@
  * of the ring.
  *
  * A warp loads a few stages' scales into registers before it waits for the first of them to be
- * free, so the loads run as far ahead as the ring is long; two warps share the work.  What they
+ * free, so the loads run as far ahead as the ring is long; SCALE_WARPS share the work.  What they
  * read is mostly a line that nobody has read yet, so lines are asked for another 32 blocks ahead.
  *
  * A stage holds, for each of its k blocks and each weight group in it,
@@ -237,8 +237,8 @@ HB_DEVICE void prefetch_scales(const gemm_params *p, const scale_tile *tile, con
     }
 }
 
-/* The two scale warps: of 64 rows' scales each takes every second turn, of 128 rows' each half the
- * rows of every turn. */
+/* Two scale warps: of 64 rows' scales each takes every second turn, of 128 rows' each half the rows
+ * of every turn.  Four, of 64 rows: every fourth turn. */
 #define SCALE_ARRIVALS WARPGROUPS /* at a stage */
 
 /* Waits for the stage and fills it. */
