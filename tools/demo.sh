@@ -61,18 +61,21 @@ field()
     sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p"
 }
 
-# multiply SCHEME SCALES LAYER: one product; prints a row of the table and adds its checksum to
-# $out/CHECKSUMS. SCALES is how the activations are quantised to e4m3: one scale for all, or one per
-# token and 128 channels.
+# multiply SCHEME SCALES LAYER SUMS [OPTION...]: one product; prints a row of the table and adds its
+# checksum to the file SUMS. SCALES is how the activations are quantised to e4m3: one scale for all,
+# or one per token and 128 channels. OPTIONs say where.
 multiply()
 {
     scheme=$1
+    scales=$2
     layer=$3
+    sums=$4
+    shift 4
     weights=$block.$layer.dense
     "$halfbyte" gemm --weights "$out/ffn-$scheme.safetensors" --tensor "$weights.weight" \
-        --bias "$weights.bias" --activations "$data/x_$layer.npy" --a-scale "$2" --d-type f32 \
+        --bias "$weights.bias" --activations "$data/x_$layer.npy" --a-scale "$scales" --d-type f32 \
         --reference "$data/ffn.safetensors" --output "$out/$layer-$scheme.npy" \
-        --json >"$out/gemm.json" ||
+        --json "$@" >"$out/gemm.json" ||
         fail "the product of $weights in scheme $scheme failed"
 
     checksum=$(field checksum <"$out/gemm.json")
@@ -82,7 +85,30 @@ multiply()
     printf '%-10s  %-12s  %-16s  %12s  %13s  %7s  %s\n' "$scheme" "$layer" "$shape" \
         "$(field relative_rms <"$out/gemm.json")" "$(field max_error <"$out/gemm.json")" \
         "$(field sqnr_db <"$out/gemm.json")" "$checksum"
-    echo "$scheme $layer $checksum" >>"$out/CHECKSUMS"
+    echo "$scheme $layer $checksum" >>"$sums"
+}
+
+# products SUMS [OPTION...]: the table, of all four.
+products()
+{
+    sums=$1
+    shift
+    : >"$sums"
+    echo 'scheme      layer         m x n x k         relative RMS  largest error     SQNR  checksum of bits'
+    for layer in intermediate output; do
+        multiply w4afp8 tensor "$layer" "$sums" "$@"
+        multiply fp8-block 1x128 "$layer" "$sums" "$@"
+    done
+}
+
+# as_recorded SUMS WHAT: fails unless the checksums are the recorded ones.
+as_recorded()
+{
+    if ! diff "$recorded" "$1" >"$out/checksums.diff"; then
+        cat "$out/checksums.diff"
+        fail "the output bits are not the recorded ones (< recorded, > now);" \
+            "please report this with your $2"
+    fi
 }
 
 cat <<'END'
@@ -101,13 +127,8 @@ cat <<'END'
 Products with the quantised weights, compared with the unquantised weights and activations in double
 precision (SQNR in dB, higher is better):
 
-scheme      layer         m x n x k         relative RMS  largest error     SQNR  checksum of bits
 END
-: >"$out/CHECKSUMS"
-for layer in intermediate output; do
-    multiply w4afp8 tensor "$layer"
-    multiply fp8-block 1x128 "$layer"
-done
+products "$out/CHECKSUMS"
 
 if [ -n "$record" ]; then
     cp "$out/CHECKSUMS" "$recorded"
@@ -115,17 +136,23 @@ if [ -n "$record" ]; then
     exit 0
 fi
 [ -f "$recorded" ] || fail "no recorded checksums in $recorded; --record makes them"
-if ! diff "$recorded" "$out/CHECKSUMS" >"$out/checksums.diff"; then
-    cat "$out/checksums.diff"
-    fail "the output bits are not the recorded ones (< recorded, > now);" \
-        "please report this with your CPU and compiler"
+as_recorded "$out/CHECKSUMS" 'CPU and compiler'
+
+if "$halfbyte" gemm --executor gpu --problem w4a8:m1n64k128:atoken:bk128 >"$out/gpu.log" 2>&1; then
+    printf '\nThe same on the GPU, every bit compared with the CPU model:\n\n'
+    products "$out/CHECKSUMS-gpu" --executor gpu --check
+    as_recorded "$out/CHECKSUMS-gpu" 'GPU and driver'
+    where='on the CPU and on the GPU'
+else
+    where='on the CPU; halfbyte finds no GPU here'
 fi
 
 count=$(wc -l <"$out/CHECKSUMS" | tr -d ' ')
 cat <<END
 
-All $count checksums are the recorded ones. These are the bits that every executor must give, the
-GPU kernels included, whatever the CPU, the compiler and the number of threads.
+All $count checksums are the recorded ones ($where).
+These are the bits that every executor must give, whatever the CPU, the compiler and the number of
+threads.
 
 Next:
   quantise your own weights:   $halfbyte quantize IN.safetensors -o OUT.safetensors --scheme w4afp8
