@@ -59,6 +59,14 @@ static halfbyte_status d_map_encode(const gemm_machine *machine, const kernel_ro
     return machine->encode(machine->context, &from, &gemm->d);
 }
 
+/* FP8 kernels copy no rows that A does not have: the copy engine takes long over what lies outside.
+ * What is in their place in shared memory is multiplied and not stored. */
+static int32_t a_box_rows(const kernel_row *row, const halfbyte_problem *problem, int64_t m)
+{
+    const int64_t all = row->tile_m;
+    return (int32_t)(problem->family == HALFBYTE_FAMILY_FP8 && m < all ? m : all);
+}
+
 static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
                                    const halfbyte_problem *problem,
                                    const halfbyte_operands *operands, gemm_params *gemm)
@@ -68,7 +76,9 @@ static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
     if (problem->k == 0) {
         return HALFBYTE_SUCCESS; /* nothing is read */
     }
-    gemm_map from = map_of(&operands->a, problem->k, operands->m, planes_of(problem), row->tile_m);
+    gemm->a_box_rows = a_box_rows(row, problem, operands->m);
+    gemm_map from = map_of(&operands->a, problem->k, operands->m, planes_of(problem),
+                           (uint32_t)gemm->a_box_rows);
     CHECK_STATUS(machine->encode(machine->context, &from, &gemm->a));
     if (problem->family != HALFBYTE_FAMILY_FP8) {
         return HALFBYTE_SUCCESS;

@@ -10,7 +10,7 @@
  *        +-----+
  *    m   | 64  | consumer 0        warps 0 .. 3     accumulate in registers, promote, store
  *    |   +-----+
- *    v   | 64  | consumer 1        warps 4 .. 7     only if TILE_M is 128
+ *    v   | 64  | consumer 1        warps 4 .. 7     if TILE_M is 128; else they are the other team
  *        +-----+
  *          four more warps         weights: issues the copies of B
  *                                  tokens: issues the copies of A
@@ -36,11 +36,13 @@
  * it too, which are other tiles of the stage, and nobody looks at those results: warps without rows
  * multiply with the others and keep nothing.
  *
+ * TEAMS.  A tile of up to 64 rows takes one warpgroup; the second takes every other tile, so that a
+ * tile is stored while the next is multiplied.  They take turns at the ring: a team begins when the
+ * other has seen the last stage of its tile, and passes over that tile's stages.
+ *
  * START AND END.  Most problems give a block one tile or two, so what is paid once counts.  A block
  * has no instructions in its caches when it starts and each line comes from L2: the way to the
- * first copy is short (dense problems do not ask the scheduler, direct.h), and while the first
- * copies are on their way the consumers run the epilogue once for a tile without rows, to have it
- * at hand.
+ * first copy is short (dense problems do not ask the scheduler, direct.h).
  *
  * RESULT: docs/numerics.md sections 4 to 6, the same bits as every other kernel.
  */
@@ -66,8 +68,14 @@
 #define A_BYTES (TILE_M * BLOCK_K)
 #define B_BYTES (TILE_N * BLOCK_K)
 #define STAGE_BYTES (SET * (A_BYTES + B_BYTES))
-#define WARPGROUPS ((TILE_M + 63) / 64)
-#define CONSUMER_WARPS (WARPGROUPS * 4)
+#if TILE_M > 64
+#define TEAMS 1
+#else
+#define TEAMS 2
+#endif
+#define TEAM_WARPS (8 / TEAMS)
+#define CONSUMER_WARPS 8
+#define TURN_BARRIER 1 /* named: of team 0, behind it of team 1 */
 #define GEMM_THREADS (CONSUMER_WARPS * 32 + 128)
 #define A_SCALES_BYTES (SET * TILE_M * 4)
 #define B_SCALES_BYTES (SET * TILE_N * 4)
@@ -83,10 +91,8 @@
 #error "the tensor core would read behind a stage"
 #endif
 
-#if TILE_M > 64
 #define PRODUCER_REGISTERS 40
 #define CONSUMER_REGISTERS 232
-#endif
 
 #define CHAIN_COLUMNS TILE_N
 
@@ -120,6 +126,7 @@ HB_DEVICE layout layout_of_block(void)
 HB_DEVICE void produce(const gemm_params *p, const layout *at, bool weights)
 {
     const uint32_t bytes = weights ? B_BYTES : A_BYTES;
+    const uint32_t box_bytes = weights ? B_BYTES : (uint32_t)p->a_box_rows * BLOCK_K;
     const smem_addr tiles = at->stages + (weights ? SET * A_BYTES : 0);
     const bool issues = elect_one();
     ring r = ring_at(at->ring, GEMM_STAGES);
@@ -130,7 +137,7 @@ HB_DEVICE void produce(const gemm_params *p, const layout *at, bool weights)
     while (direct_take(p, &work, TILE_M, TILE_N, &item)) {
         for (block = item.first_block; issues && block < item.end_block; block += SET) {
             /* Boxes count whole, also where they hang over the edge. */
-            const smem_addr full = ring_acquire(&r, SET * bytes);
+            const smem_addr full = ring_acquire(&r, SET * box_bytes);
             HB_UNROLL
             for (i = 0; i < SET; i++) {
                 const smem_addr to = tiles + r.stage * STAGE_BYTES + (uint32_t)i * bytes;
@@ -176,40 +183,97 @@ HB_DEVICE void produce_scales(const gemm_params *p, const layout *at)
     }
 }
 
+/* ---- consumers ---------------------------------------------------------------------------------
+ */
+
+/* warpgroup: of the team. */
+HB_DEVICE void consumer_begin(consumer *c, const gemm_params *p, const layout *at,
+                              uint32_t warpgroup, uint32_t row, uint32_t pair)
+{
+    c->ahead = ring_at(at->ring, GEMM_STAGES);
+    c->behind = 0;
+    c->a = at->stages + warpgroup * (64u * BLOCK_K);
+    c->b = at->stages + SET * A_BYTES;
+    c->b_by_column = p->b_scale.mn_shift == 0;
+    c->a_scales = at->a_scales + row % TILE_M * 4u; /* without rows: any scales */
+    c->b_scales = at->b_scales + (c->b_by_column ? pair * 4u : 0u);
+    c->hands_over = false;
+}
+
+/* A team's way through the block's tiles. */
+typedef struct team_work {
+    direct_work tiles;
+    bool waits;     /* for its turn: with every tile but the block's first */
+    bool ends;      /* there are no more tiles */
+    int32_t passed; /* k blocks of the other team's tile, which come before this team's next */
+} team_work;
+
+/* The other team's next tile: is there one? */
+HB_DEVICE bool other_take(const gemm_params *p, team_work *w)
+{
+    work_item item;
+    w->ends = !direct_take(p, &w->tiles, TILE_M, TILE_N, &item);
+    w->passed = w->ends ? 0 : item.end_block - item.first_block;
+    return !w->ends;
+}
+
+/* The team's next tile, when it is this team's turn. */
+HB_DEVICE bool team_take(const gemm_params *p, team_work *w, consumer *c, work_item *item)
+{
+#if TEAMS == 1
+    return direct_take(p, &w->tiles, TILE_M, TILE_N, item);
+#else
+    const uint32_t team = warp_index() / TEAM_WARPS;
+    if (w->ends) {
+        return false;
+    }
+    ring_pass(&c->ahead, ((uint32_t)w->passed + SET - 1) / SET, GEMM_STAGES);
+    c->behind = c->ahead.stage;
+    if (!direct_take(p, &w->tiles, TILE_M, TILE_N, item)) {
+        return false;
+    }
+    c->hands_over = other_take(p, w);
+    c->next_turn = TURN_BARRIER + 1 - team;
+    if (w->waits) {
+        barrier_sync(TURN_BARRIER + team, CONSUMER_WARPS * 32);
+    }
+    w->waits = true;
+    return true;
+#endif
+}
+
 HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgroup)
 {
     FRAGMENT_F32(even, SET * FRAGMENT);
     FRAGMENT_F32(odd, SET * FRAGMENT);
     FRAGMENT_F32(acc, FRAGMENT);
-    const uint32_t thread = thread_index() % 128u;
-    const uint32_t row = warpgroup * 64u + thread / 32u * 16u + thread % 32u / 4u;
+    const uint32_t thread = thread_index() % (TEAM_WARPS * 32u);
+    const uint32_t row = thread / 32u * 16u + thread % 32u / 4u;
     const uint32_t pair = thread % 4u * 2u;
-    direct_work work = direct_work_at(at->work);
-    work_item item = work_nothing();
+    const bool has_rows = warp_index() % TEAM_WARPS * 16u < TILE_M;
+    work_item item;
+    team_work work;
     consumer c;
     int i;
-    c.ahead = ring_at(at->ring, GEMM_STAGES);
-    c.behind = 0;
-    c.a = at->stages + warpgroup * (64u * BLOCK_K);
-    c.b = at->stages + SET * A_BYTES;
-    c.b_by_column = p->b_scale.mn_shift == 0;
-    c.a_scales = at->a_scales + row % TILE_M * 4u; /* without rows: any scales */
-    c.b_scales = at->b_scales + (c.b_by_column ? pair * 4u : 0u);
-    c.has_rows = warp_index() * 16u < TILE_M;
+    consumer_begin(&c, p, at, TEAMS > 1 ? 0 : warpgroup, row, pair);
     c.partial[0] = even;
     c.partial[1] = odd;
     c.acc = acc;
-    do {
+    work.tiles = direct_work_at(at->work);
+    work.ends = false;
+    work.passed = 0;
+    work.waits = TEAMS > 1 && warpgroup > 0 && other_take(p, &work); /* the other one begins */
+    while (team_take(p, &work, &c, &item)) {
         HB_UNROLL
         for (i = 0; i < FRAGMENT; i++) {
             acc[i] = 0.0f;
         }
         sum_tile(&c, item.end_block - item.first_block);
-        if (c.has_rows) {
+        if (has_rows) {
             epilogue(p, &item, acc, FRAGMENT, item.row + (int32_t)row, item.column + (int32_t)pair,
                      false);
         }
-    } while (direct_take(p, &work, TILE_M, TILE_N, &item));
+    }
 }
 
 /* ---- the block ---------------------------------------------------------------------------------
@@ -222,7 +286,7 @@ HB_DEVICE void prepare(const gemm_params *p, const layout *at, uint32_t warp)
         if (p->k_blocks > 0) { /* else there are no maps */
             tma_prefetch_map(&p->b);
         }
-        ring_init(&r, 2 + 32, CONSUMER_WARPS);
+        ring_init(&r, 2 + 32, TEAM_WARPS);
     } else if (warp == CONSUMER_WARPS + 1 && elect_one()) {
         if (p->k_blocks > 0) {
             tma_prefetch_map(&p->a);
@@ -240,15 +304,11 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     const uint32_t warp = warp_index();
     prepare(p, &at, warp);
     if (warp < CONSUMER_WARPS) {
-#ifdef CONSUMER_REGISTERS
         setmaxnreg_inc(CONSUMER_REGISTERS);
-#endif
         consume(p, &at, warp / 4u);
         return;
     }
-#ifdef PRODUCER_REGISTERS
     setmaxnreg_dec(PRODUCER_REGISTERS);
-#endif
     if (warp == CONSUMER_WARPS) {
         produce(p, &at, true);
     } else if (warp == CONSUMER_WARPS + 1) {

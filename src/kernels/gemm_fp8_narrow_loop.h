@@ -29,7 +29,8 @@ typedef struct consumer {
     smem_addr a, b;               /* this warpgroup's tiles of stage 0 */
     smem_addr a_scales, b_scales; /* this thread's, of stage 0's first k block */
     bool b_by_column;             /* scales of B: one a column, or one in all */
-    bool has_rows;
+    bool hands_over;              /* the other team has a tile behind this one */
+    uint32_t next_turn;           /* its barrier */
     set_scales scales[2];
     float *partial[2]; /* of SET k blocks */
     float *acc;
@@ -110,7 +111,7 @@ HB_DEVICE void promote_set(consumer *c, int which, int32_t blocks)
     const set_scales *s = &c->scales[which];
     const smem_addr b = c->b_scales + c->behind * B_SCALES_BYTES;
     int i;
-    if (c->has_rows && c->b_by_column) {
+    if (c->b_by_column) {
         HB_UNROLL
         for (i = 0; i < SET; i++) {
             if (i < blocks) {
@@ -118,7 +119,7 @@ HB_DEVICE void promote_set(consumer *c, int which, int32_t blocks)
                                 b + (uint32_t)i * (TILE_N * 4u));
             }
         }
-    } else if (c->has_rows) {
+    } else {
         HB_UNROLL
         for (i = 0; i < SET; i++) {
             if (i < blocks) {
@@ -130,11 +131,20 @@ HB_DEVICE void promote_set(consumer *c, int which, int32_t blocks)
     c->behind = c->behind + 1 == GEMM_STAGES ? 0 : c->behind + 1;
 }
 
+/* This team has seen all of its tile: the other one may go on in the ring. */
+HB_DEVICE void hand_over(const consumer *c)
+{
+    if (c->hands_over) {
+        barrier_arrive(c->next_turn, CONSUMER_WARPS * 32);
+    }
+}
+
 /* Sums of one tile, of none for no k blocks.  Begins and ends with no chain in flight. */
 HB_DEVICE void sum_tile(consumer *c, int32_t k_blocks)
 {
     int32_t left = k_blocks; /* of the set that is promoted next and those behind it */
     if (left <= 0) {
+        hand_over(c);
         return;
     }
     issue_set(c, 0);
@@ -151,10 +161,12 @@ HB_DEVICE void sum_tile(consumer *c, int32_t k_blocks)
     wgmma_wait(0);
     if (left > SET) {
         issue_set(c, 1);
+        hand_over(c);
         promote_set(c, 0, SET);
         wgmma_wait(0);
         promote_set(c, 1, left - SET);
     } else {
+        hand_over(c);
         promote_set(c, 0, left);
     }
 }

@@ -98,8 +98,8 @@ typedef struct gemm_groups {
 #define D_BOX_ROWS 8 /* of D's map: W4A8 (FP8: DOWN_ROWS of tile/store_down.h) */
 
 typedef struct gemm_params {
-    tensor_map a; /* (k, rows, planes) e4m3, boxes of 128 x the kernel's rows of A x 1, 128-byte
-                     swizzle, zeros outside */
+    tensor_map a; /* (k, rows, planes) e4m3, boxes of 128 x a_box_rows x 1, 128-byte swizzle, zeros
+                     outside */
     tensor_map b; /* FP8: (k, n, groups) e4m3, boxes of 128 x the kernel's rows of B x 1 */
     tensor_map d; /* with GEMM_D_BOXES: (2 * n, rows, planes) bytes, boxes of 128 x the kernel's
                      rows of D x 1, 128-byte swizzle */
@@ -118,6 +118,7 @@ typedef struct gemm_params {
                          after the other at split_stride, and finish.h does the rest */
     int64_t split_stride;
     int32_t flags;
+    int32_t a_box_rows; /* the rows of A of the kernel; FP8: of these no more than A has */
 } gemm_params;
 
 #endif

@@ -265,7 +265,7 @@ static void test_one_launch(void **state)
     assert_true(passed.m == M && passed.n == N && passed.k_blocks == 3 && passed.k_splits == 1);
     assert_true(passed.epilogue.d.data == address(3) && passed.epilogue.d.ld == N);
     assert_true(*(const unsigned char *)&passed.a == M && *(const unsigned char *)&passed.b == 0);
-    assert_true(first_map.dims[0] == K && first_map.box_rows == 128);
+    assert_true(first_map.dims[0] == K && first_map.box_rows == M && passed.a_box_rows == M);
 
     problem_make(HALFBYTE_GROUPING_MASKED);
     assert_int_equal(run(), HALFBYTE_SUCCESS);

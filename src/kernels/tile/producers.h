@@ -24,7 +24,7 @@ HB_DEVICE void produce_tiles(const gemm_params *p, smem_addr stages, ring r, wor
         for (block = item.first_block; issues && block < item.end_block; block++) {
             const smem_addr stage = stages + r.stage * STAGE_BYTES;
             /* Boxes count whole, also where they hang over the edge. */
-            const smem_addr full = ring_acquire(&r, STAGE_BYTES);
+            const smem_addr full = ring_acquire(&r, (uint32_t)p->a_box_rows * 128u + B_BYTES);
             tma_load_3d(stage, &p->a, full, block * 128, item.row, item.plane);
             tma_load_3d(stage + A_BYTES, &p->b, full, block * 128, item.column, item.group);
             ring_advance(&r);

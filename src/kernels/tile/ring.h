@@ -57,6 +57,14 @@ HB_DEVICE void ring_advance(ring *r)
     }
 }
 
+/* Passes over `count` stages; `stages`, a constant, of the ring. */
+HB_DEVICE void ring_pass(ring *r, uint32_t count, uint32_t stages)
+{
+    const uint32_t passes = (r->stage + count) / stages;
+    r->stage += count - passes * stages;
+    r->parity ^= passes & 1u;
+}
+
 /* Any producer: waits until the stage is free. */
 HB_DEVICE void ring_wait_empty(const ring *r)
 {
