@@ -13,6 +13,7 @@ each shape.
 """
 
 import argparse
+import datetime
 import json
 import math
 import os
@@ -166,6 +167,8 @@ def measure(options):
     model = hb.Library(options.library, hb.MODEL)
     timer = bench_gemm.Timer(options.repeats)
     layer, weights = None, None
+    where = {"device": torch.cuda.get_device_name(), "driver": bench_gemm.driver_version(),
+             "date": datetime.date.today().isoformat(), "commit": options.commit}
     with open(options.json, "a") as out:
         for shape in bench_gemm.read_shapes(options.shapes, options.filter):
             groups, m, n, k = (int(shape[name]) for name in ("groups", "m", "n", "k"))
@@ -184,7 +187,7 @@ def measure(options):
                     continue
                 times[name] = timer.times(product.run, None)[options.repeats // 2]
                 product.close()
-                out.write(json.dumps({"family": layer.family, "layout": shape["layout"],
+                out.write(json.dumps({**where, "family": layer.family, "layout": shape["layout"],
                                       "groups": groups, "m": m, "n": n, "k": k, "kernel": name,
                                       "time_us": round(times[name], 2)}) + "\n")
             best = sorted(times, key=times.get)[:4]
@@ -202,6 +205,7 @@ def main():
     one.add_argument("--shapes", required=True, nargs="+")
     one.add_argument("--json", required=True)
     one.add_argument("--filter", default="")
+    one.add_argument("--commit", default="")
     one.add_argument("--repeats", type=int, default=11)
     one.set_defaults(run=measure)
     two = commands.add_parser("fit")
