@@ -221,6 +221,7 @@ HB_DEVICE bool other_take(const gemm_params *p, team_work *w)
 HB_DEVICE bool team_take(const gemm_params *p, team_work *w, consumer *c, work_item *item)
 {
 #if TEAMS == 1
+    (void)c;
     return direct_take(p, &w->tiles, TILE_M, TILE_N, item);
 #else
     const uint32_t team = warp_index() / TEAM_WARPS;
