@@ -149,6 +149,7 @@ void fp8_case_make(fp8_case *c, const fp8_case_shape *shape, uint64_t seed)
     d->type = ELEMENT_BF16;
     d->vectors = c->ldd % 2 == 0 && (uintptr_t)d->data % 4 == 0;
     c->params.m = m;
+    c->params.a_box_rows = 128;
     c->params.n = n;
     c->params.k_blocks = blocks_of(k);
     c->params.block_k = 128;
