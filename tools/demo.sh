@@ -94,7 +94,8 @@ products()
     sums=$1
     shift
     : >"$sums"
-    echo 'scheme      layer         m x n x k         relative RMS  largest error     SQNR  checksum of bits'
+    printf '%-10s  %-12s  %-16s  %12s  %13s  %7s  %s\n' scheme layer 'm x n x k' 'relative RMS' \
+        'largest error' SQNR 'checksum of bits'
     for layer in intermediate output; do
         multiply w4afp8 tensor "$layer" "$sums" "$@"
         multiply fp8-block 1x128 "$layer" "$sums" "$@"
@@ -138,14 +139,25 @@ fi
 [ -f "$recorded" ] || fail "no recorded checksums in $recorded; --record makes them"
 as_recorded "$out/CHECKSUMS" 'CPU and compiler'
 
-if "$halfbyte" gemm --executor gpu --problem w4a8:m1n64k128:atoken:bk128 >"$out/gpu.log" 2>&1; then
+# Exit status 3: there is no GPU, or the library has no kernels. Any other is a fault.
+status=0
+"$halfbyte" gemm --executor gpu --problem w4a8:m1n64k128:atoken:bk128 >"$out/gpu.log" 2>&1 ||
+    status=$?
+case $status in
+0)
     printf '\nThe same on the GPU, every bit compared with the CPU model:\n\n'
     products "$out/CHECKSUMS-gpu" --executor gpu --check
     as_recorded "$out/CHECKSUMS-gpu" 'GPU and driver'
     where='on the CPU and on the GPU'
-else
+    ;;
+3)
     where='on the CPU; halfbyte finds no GPU here'
-fi
+    ;;
+*)
+    cat "$out/gpu.log"
+    fail "a product on the GPU failed (exit status $status)"
+    ;;
+esac
 
 count=$(wc -l <"$out/CHECKSUMS" | tr -d ' ')
 cat <<END
