@@ -151,45 +151,57 @@ HB_DEVICE void load_scales(const scale_rows *rows, const int64_t offset[TURN_GRO
     }
 }
 
-/* The scales of a turn as fp32; 1 where there are none.  Times 512 unless A's scale comes first
- * (docs/numerics.md section 5). */
-HB_DEVICE void fetch_scales(const gemm_params *p, const scale_rows *rows,
-                            const int64_t offset[TURN_GROUPS], uint32_t raw[TURN_LOADS])
+/* Scales as they are stored to fp32; without a type, 1.  type: a constant. */
+HB_DEVICE void widen_as(int32_t type, uint32_t raw[TURN_LOADS])
 {
-    const gemm_scales *s = &p->b_scale;
-    const float factor = p->a_scale.data == NULL ? 512.0f : 1.0f;
     int i;
-    if (s->data == NULL) {
-        HB_UNROLL
-        for (i = 0; i < TURN_LOADS; i++) {
+    HB_UNROLL
+    for (i = 0; i < TURN_LOADS; i++) {
+        if (type == ELEMENT_NONE) {
             raw[i] = bits_of_f32(1.0f);
-        }
-    } else if (s->type == ELEMENT_F32) {
-        load_scales(rows, offset, 4, raw);
-    } else if (s->type == ELEMENT_E4M3) {
-        load_scales(rows, offset, 1, raw);
-        HB_UNROLL
-        for (i = 0; i < TURN_LOADS; i++) {
+        } else if (type == ELEMENT_E4M3) {
             raw[i] = bits_of_f32(f32_of_e4m3(raw[i]));
-        }
-    } else {
-        load_scales(rows, offset, 2, raw);
-        if (s->type == ELEMENT_BF16) {
-            HB_UNROLL
-            for (i = 0; i < TURN_LOADS; i++) {
-                raw[i] <<= 16;
-            }
-        } else {
-            HB_UNROLL
-            for (i = 0; i < TURN_LOADS; i++) {
-                raw[i] = bits_of_f32(f32_of_f16((uint16_t)raw[i]));
-            }
+        } else if (type == ELEMENT_BF16) {
+            raw[i] <<= 16;
+        } else if (type == ELEMENT_F16) {
+            raw[i] = bits_of_f32(f32_of_f16((uint16_t)raw[i]));
         }
     }
+}
+
+/* Times 512 unless A's scale comes first (docs/numerics.md section 5). */
+HB_DEVICE void factors_of_scales(const gemm_params *p, uint32_t raw[TURN_LOADS])
+{
+    const float factor = p->a_scale.data == NULL ? 512.0f : 1.0f;
+    int i;
     HB_UNROLL
     for (i = 0; i < TURN_LOADS; i++) {
         raw[i] = bits_of_f32(mul_rn(f32_of_bits(raw[i]), factor));
     }
+}
+
+/* The factors of a turn.  Loads and conversions stand in the same branches: apart, as a warp that
+ * loads ahead has them, they take registers that larger tiles do not have. */
+HB_DEVICE void fetch_scales(const gemm_params *p, const scale_rows *rows,
+                            const int64_t offset[TURN_GROUPS], uint32_t raw[TURN_LOADS])
+{
+    const gemm_scales *s = &p->b_scale;
+    if (s->data == NULL) {
+        widen_as(ELEMENT_NONE, raw);
+    } else if (s->type == ELEMENT_F32) {
+        load_scales(rows, offset, 4, raw);
+    } else if (s->type == ELEMENT_E4M3) {
+        load_scales(rows, offset, 1, raw);
+        widen_as(ELEMENT_E4M3, raw);
+    } else {
+        load_scales(rows, offset, 2, raw);
+        if (s->type == ELEMENT_BF16) {
+            widen_as(ELEMENT_BF16, raw);
+        } else {
+            widen_as(ELEMENT_F16, raw);
+        }
+    }
+    factors_of_scales(p, raw);
 }
 
 /* One stage's, from `block` on (whole: a constant, all its groups exist), to its place in shared
@@ -293,7 +305,7 @@ HB_DEVICE void fill_turn(const gemm_params *p, const scale_tile *tile, ring *r, 
     }
 }
 
-/* Past the stages of the other warp's turn. */
+/* Past the stages of another warp's turn. */
 HB_DEVICE void skip_turn(ring *r, int32_t blocks)
 {
     int j;

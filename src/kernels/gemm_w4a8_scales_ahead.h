@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop of the scale warps with 16 tokens, part of gemm_w4a8_scales.h: a turn's scales are
- * loaded before those of the warp's turn before it are stored, so that nobody waits for a load.  It
- * takes registers that larger tiles do not have.
+ * The loop of the scale warps of some kernels with 16 tokens (SCALES_AHEAD), part of
+ * gemm_w4a8_scales.h: a turn's scales are loaded before those of the warp's turn before it are
+ * stored, so that nobody waits for a load.  It takes registers that larger tiles do not have.
  */
 #ifndef HALFBYTE_KERNELS_GEMM_W4A8_SCALES_AHEAD_H
 #define HALFBYTE_KERNELS_GEMM_W4A8_SCALES_AHEAD_H
@@ -26,42 +26,32 @@ HB_DEVICE void load_typed(const gemm_params *p, const scale_rows *rows,
     }
 }
 
-/* Scales as they are stored to fp32; 1 where there are none.  Times 512 unless A's scale comes
- * first (docs/numerics.md section 5). */
 HB_DEVICE void widen_scales(const gemm_params *p, uint32_t raw[TURN_LOADS])
 {
     const gemm_scales *s = &p->b_scale;
-    const float factor = p->a_scale.data == NULL ? 512.0f : 1.0f;
-    int i;
     if (s->data == NULL) {
-        HB_UNROLL
-        for (i = 0; i < TURN_LOADS; i++) {
-            raw[i] = bits_of_f32(1.0f);
-        }
+        widen_as(ELEMENT_NONE, raw);
     } else if (s->type == ELEMENT_E4M3) {
-        HB_UNROLL
-        for (i = 0; i < TURN_LOADS; i++) {
-            raw[i] = bits_of_f32(f32_of_e4m3(raw[i]));
-        }
+        widen_as(ELEMENT_E4M3, raw);
     } else if (s->type == ELEMENT_BF16) {
-        HB_UNROLL
-        for (i = 0; i < TURN_LOADS; i++) {
-            raw[i] <<= 16;
-        }
+        widen_as(ELEMENT_BF16, raw);
     } else if (s->type == ELEMENT_F16) {
-        HB_UNROLL
-        for (i = 0; i < TURN_LOADS; i++) {
-            raw[i] = bits_of_f32(f32_of_f16((uint16_t)raw[i]));
-        }
+        widen_as(ELEMENT_F16, raw);
     }
-    HB_UNROLL
-    for (i = 0; i < TURN_LOADS; i++) {
-        raw[i] = bits_of_f32(mul_rn(f32_of_bits(raw[i]), factor));
-    }
+    factors_of_scales(p, raw);
 }
 
 /* From one turn of a warp to its next. */
 #define TURNS_APART (SCALE_WARPS / WARPGROUPS)
+#if (TURNS_APART & (TURNS_APART - 1)) != 0
+#error "a warp's first turn is counted modulo a power of two"
+#endif
+#if GEMM_GROUPS != 1
+#error "a turn's offsets hold for one weight group a k block"
+#endif
+#if GEMM_STAGES <= (TURNS_APART - 1) * TURN_STAGES
+#error "a warp that passes over the others' turns must not miss a pass of the ring"
+#endif
 
 /* A warp's place among the turns of a tile. */
 typedef struct scale_walk {
@@ -169,8 +159,8 @@ HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, wo
         const int32_t blocks = padded_blocks(tile.first_block, tile.end_block);
         const uint32_t turns = (uint32_t)(blocks + TURN_BLOCKS - 1) / TURN_BLOCKS;
         fill_tile_scales(p, &tile, &r, scales, half, (int32_t)first);
-        first = (first - turns) % TURNS_APART; /* a power of two */
-        warp_sync();                           /* all lanes have read the item before one says so */
+        first = (first - turns) % TURNS_APART;
+        warp_sync(); /* all lanes have read the item before one says so */
         if (elect_one()) {
             mbarrier_arrive(work_empty(&work));
         }
