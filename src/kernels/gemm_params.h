@@ -95,7 +95,9 @@ typedef struct gemm_groups {
 #define GEMM_HOLDS_MINUS8 4      /* packed int4 words have the F3 form, else SM7 */
 #define GEMM_D_BOXES 8           /* D may be stored by its map */
 
-#define D_BOX_ROWS 8 /* of D's map: W4A8 (FP8: DOWN_ROWS of tile/store_down.h) */
+/* Rows of a box of D's map: W4A8, FP8 with D staged. */
+#define D_BOX_ROWS 8
+#define DOWN_ROWS 64
 
 typedef struct gemm_params {
     tensor_map a; /* (k, rows, planes) e4m3, boxes of 128 x a_box_rows x 1, 128-byte swizzle, zeros

@@ -271,6 +271,7 @@ static void test_one_launch(void **state)
     assert_int_equal(run(), HALFBYTE_SUCCESS);
     EXPECT_CALLS(ENCODE, ENCODE, PUSH, PRODUCT, POP);
     assert_true(passed.groups.kind == GEMM_MASKED && passed.groups.count == GROUPS);
+    assert_true(first_map.box_rows == M && passed.a_box_rows == M);
     assert_int_equal(launched.grid_x, 2 * GROUPS);
     plan.problem.num_sms = 4;
     assert_int_equal(run(), HALFBYTE_SUCCESS);
@@ -361,6 +362,39 @@ static void test_map_of_d(void **state)
     EXPECT_CALLS(ENCODE, PUSH, PRODUCT_W4A8, POP);
 }
 
+/* FP8: in boxes of a warpgroup's rows, by the kernels that leave D in shared memory. */
+static void test_map_of_d_fp8(void **state)
+{
+    (void)state;
+    problem_make(HALFBYTE_GROUPING_DENSE);
+    plan.problem.d_type = HALFBYTE_TYPE_BF16;
+    product = KERNEL_INDEX_halfbyte_sm90_fp8_ahead_m128n256k128s3;
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, ENCODE, ENCODE, PUSH, product, POP);
+    assert_true((passed.flags & GEMM_D_BOXES) != 0 && first_map.address == (uintptr_t)address(3));
+    assert_true(first_map.dims[0] == 2 * N && first_map.box_rows == DOWN_ROWS);
+
+    plan.problem.m_max = operands.m = 2 * M; /* more rows than a tile of A has */
+    product = PRODUCT;
+    assert_int_equal(run(), HALFBYTE_SUCCESS);
+    assert_true((passed.flags & GEMM_D_BOXES) == 0);
+    assert_true(first_map.box_rows == 128 && passed.a_box_rows == 128);
+}
+
+/* Every row of kernels.def says one of the boxes that kernels send. */
+static void test_boxes_of_rows(void **state)
+{
+    int staged = 0;
+    (void)state;
+    for (int i = 0; i < KERNEL_COUNT; i++) {
+        const uint32_t rows = kernel_table[i].d_box_rows;
+        const bool fp8 = strstr(kernel_table[i].name, "_fp8_") != NULL;
+        assert_true(fp8 ? rows == 0 || rows == DOWN_ROWS : rows == D_BOX_ROWS);
+        staged += fp8 && rows == DOWN_ROWS;
+    }
+    assert_true(staged > 0 && staged < KERNEL_COUNT);
+}
+
 static void test_no_map_of_d(void **state)
 {
     (void)state;
@@ -404,6 +438,8 @@ int main(void)
         cmocka_unit_test_setup(test_early_start, fresh),
         cmocka_unit_test_setup(test_empty, fresh),
         cmocka_unit_test_setup(test_map_of_d, fresh),
+        cmocka_unit_test_setup(test_map_of_d_fp8, fresh),
+        cmocka_unit_test_setup(test_boxes_of_rows, fresh),
         cmocka_unit_test_setup(test_no_map_of_d, fresh),
         cmocka_unit_test_setup(test_failures, fresh),
     };

@@ -9,8 +9,8 @@
  * What the map cannot do is stored by the lanes: the last rows of a group, any other D
  * (store_wide.h).
  *
- * STAGING of a warpgroup, at a multiple of 1,024 bytes: panels of 64 columns, each 64 rows of 128
- * bytes, 128-byte swizzle.
+ * STAGING of a warpgroup (DOWN_ROWS rows), at a multiple of 1,024 bytes: panels of 64 columns, each
+ * 64 rows of 128 bytes, 128-byte swizzle.
  *
  * BARRIERS of each warpgroup: full (an arrival of each of its warps, when the staging is written)
  * and empty (the sender's, when it has been read), one phase a tile.
@@ -20,7 +20,6 @@
 
 #include "kernels/tile/store_wide.h"
 
-#define DOWN_ROWS 64 /* of a warpgroup, and of D's map */
 #define DOWN_PANEL_BYTES (DOWN_ROWS * 128u)
 #define DOWN_STAGING_BYTES(columns) ((columns) / 64 * DOWN_PANEL_BYTES) /* columns % 64 == 0 */
 #define DOWN_BARRIER_BYTES(groups) ((groups)*16u)
@@ -73,7 +72,7 @@ HB_DEVICE void store_down(const gemm_params *p, const work_item *w, const float 
                           int32_t row, uint32_t warp, smem_addr staging, smem_addr barriers,
                           uint32_t parity)
 {
-    const smem_addr part = staging + warp * 2048u;
+    const smem_addr part = staging + warp * (DOWN_PANEL_BYTES / 4); /* rows 16 * warp on */
     const int32_t mine = row + (int32_t)(warp * 16u + lane_index() / 4u);
     const int32_t pair = w->column + (int32_t)(lane_index() % 4u * 2u);
     mbarrier_wait(barriers + 8u, parity ^ 1u);
