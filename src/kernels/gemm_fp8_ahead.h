@@ -66,6 +66,8 @@
 #define GEMM_D_STAGED 0
 #endif
 #define UNROLL_BLOCKS 4 /* k blocks a trip of the main loop */
+#define WHOLE_TRIPS 0
+#define PROMOTE_APART (CHAINS == 3) /* with two chains it gained nothing */
 
 #define TILE_M 128
 #define TILE_N (2 * GEMM_CHAIN_N + GEMM_LAST_CHAIN_N)
@@ -107,8 +109,9 @@
 #define CONSUMER_REGISTERS 232
 
 #define CHAIN_COLUMNS GEMM_CHAIN_N
+#define CHAIN_SCALES "kernels/gemm_fp8_chain_scales.h"
 
-#include "kernels/gemm_fp8_chains.h"
+#include "kernels/tile/chains_ahead.h"
 #include "kernels/tile/producers.h"
 
 /* Where things lie in shared memory. */
@@ -176,6 +179,7 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warp)
     c.partial[0] = partial0;
     c.partial[1] = partial1;
     c.acc = acc;
+    c.p = p;
     works = work_await(&work);
     next_stage(&c, works && p->k_blocks > 0);
     issue(&c, 0, partial0);
