@@ -41,6 +41,19 @@ static bool accepts_w4a8_no_1x128(const halfbyte_problem *problem)
     return accepts_w4a8(problem) && !varies_along_k(problem->a_scale.mode);
 }
 
+/* One sum, not empty, of which nothing becomes but the scale of A and a 16-bit number:
+ * gemm_w4a8_expand.h says why. */
+static bool accepts_w4a8_expand(const halfbyte_problem *problem)
+{
+    return accepts_w4a8_no_1x128(problem) && problem->k_splits == 1 && problem->k > 0 &&
+           problem->d_type != HALFBYTE_TYPE_F32 && problem->c_type == HALFBYTE_TYPE_NONE &&
+           problem->bias_type == HALFBYTE_TYPE_NONE &&
+           problem->channel_scale_type == HALFBYTE_TYPE_NONE &&
+           problem->alpha_mode == HALFBYTE_ALPHA_NONE &&
+           (varies_along_k(problem->b_scale.mode) ||
+            problem->b_scale.mode == HALFBYTE_SCALE_NONE);
+}
+
 /* Weight groups of 32 and 64.  Ranges of k end at multiples of 128 in the kernels. */
 static bool accepts_w4a8_groups(const halfbyte_problem *problem)
 {

@@ -8,6 +8,7 @@
 #ifndef HALFBYTE_KERNELS_GEMM_W4A8_BLOCK_H
 #define HALFBYTE_KERNELS_GEMM_W4A8_BLOCK_H
 
+#include "kernels/gemm_w4a8_token_factors.h"
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/int4_atom.h"
 
@@ -89,22 +90,6 @@ HB_DEVICE void promote(float *acc, const float *partial, factors f, bool a128)
         acc[i + 1] = fma_rn(partial[i + 1], s[1], acc[i + 1]);
         acc[i + 2] = fma_rn(partial[i + 2], s[2], acc[i + 2]);
         acc[i + 3] = fma_rn(partial[i + 3], s[3], acc[i + 3]);
-    }
-}
-
-/* acc = mul_rn(acc, factor of its token): the first step of the epilogue.  tokens: the factor of
- * the thread's first. */
-HB_DEVICE void scale_tokens(float *acc, smem_addr tokens)
-{
-    int i;
-    HB_UNROLL
-    for (i = 0; i < FRAGMENT; i += 4) {
-        uint32_t pair[2];
-        smem_load_u32x2(tokens + (uint32_t)i * 8u, pair);
-        acc[i + 0] = mul_rn(acc[i + 0], f32_of_bits(pair[0]));
-        acc[i + 1] = mul_rn(acc[i + 1], f32_of_bits(pair[1]));
-        acc[i + 2] = mul_rn(acc[i + 2], f32_of_bits(pair[0]));
-        acc[i + 3] = mul_rn(acc[i + 3], f32_of_bits(pair[1]));
     }
 }
 

@@ -33,10 +33,14 @@ HB_DEVICE float f32_of_e4m3(uint32_t bits)
     return f32_of_bits((bits & 0x7fu) == 0x7fu ? 0x7fffffffu : bits_of_f32(magnitude) | sign);
 }
 
-#define ROW_SCALES 2                              /* rows of a lane */
+#ifndef ROW_SCALES
+#define ROW_SCALES 2 /* rows of a lane */
+#endif
 #define STAGE_GROUPS (STAGE_BLOCKS * GEMM_GROUPS) /* groups of a stage, at most */
 #define STAGE_LOADS (STAGE_GROUPS * ROW_SCALES)   /* of a lane */
+#ifndef TURN_STAGES /* whose scales are loaded together */
 #define TURN_STAGES (STAGE_LOADS < 8 ? 8 / STAGE_LOADS : 1)
+#endif
 #define TURN_BLOCKS                                                                                \
     (TURN_STAGES * STAGE_BLOCKS) /* k blocks whose scales are loaded at a time: 4                  \
                                   */
@@ -200,6 +204,38 @@ HB_DEVICE void fetch_scales(const gemm_params *p, const scale_rows *rows,
         } else {
             widen_as(ELEMENT_F16, raw);
         }
+    }
+    factors_of_scales(p, raw);
+}
+
+/* load_scales() by the type of the scales, which widen_scales() knows again. */
+HB_DEVICE void load_typed(const gemm_params *p, const scale_rows *rows,
+                          const int64_t offset[TURN_GROUPS], uint32_t raw[TURN_LOADS])
+{
+    const gemm_scales *s = &p->b_scale;
+    if (s->data == NULL) {
+        return;
+    }
+    if (s->type == ELEMENT_F32) {
+        load_scales(rows, offset, 4, raw);
+    } else if (s->type == ELEMENT_E4M3) {
+        load_scales(rows, offset, 1, raw);
+    } else {
+        load_scales(rows, offset, 2, raw);
+    }
+}
+
+HB_DEVICE void widen_scales(const gemm_params *p, uint32_t raw[TURN_LOADS])
+{
+    const gemm_scales *s = &p->b_scale;
+    if (s->data == NULL) {
+        widen_as(ELEMENT_NONE, raw);
+    } else if (s->type == ELEMENT_E4M3) {
+        widen_as(ELEMENT_E4M3, raw);
+    } else if (s->type == ELEMENT_BF16) {
+        widen_as(ELEMENT_BF16, raw);
+    } else if (s->type == ELEMENT_F16) {
+        widen_as(ELEMENT_F16, raw);
     }
     factors_of_scales(p, raw);
 }

@@ -9,38 +9,6 @@
 
 #include "kernels/gemm_w4a8_tiles.h"
 
-/* load_scales() by the type of the scales, which widen_scales() knows again. */
-HB_DEVICE void load_typed(const gemm_params *p, const scale_rows *rows,
-                          const int64_t offset[TURN_GROUPS], uint32_t raw[TURN_LOADS])
-{
-    const gemm_scales *s = &p->b_scale;
-    if (s->data == NULL) {
-        return;
-    }
-    if (s->type == ELEMENT_F32) {
-        load_scales(rows, offset, 4, raw);
-    } else if (s->type == ELEMENT_E4M3) {
-        load_scales(rows, offset, 1, raw);
-    } else {
-        load_scales(rows, offset, 2, raw);
-    }
-}
-
-HB_DEVICE void widen_scales(const gemm_params *p, uint32_t raw[TURN_LOADS])
-{
-    const gemm_scales *s = &p->b_scale;
-    if (s->data == NULL) {
-        widen_as(ELEMENT_NONE, raw);
-    } else if (s->type == ELEMENT_E4M3) {
-        widen_as(ELEMENT_E4M3, raw);
-    } else if (s->type == ELEMENT_BF16) {
-        widen_as(ELEMENT_BF16, raw);
-    } else if (s->type == ELEMENT_F16) {
-        widen_as(ELEMENT_F16, raw);
-    }
-    factors_of_scales(p, raw);
-}
-
 /* From one turn of a warp to its next. */
 #define TURNS_APART (SCALE_WARPS / WARPGROUPS)
 #if (TURNS_APART & (TURNS_APART - 1)) != 0

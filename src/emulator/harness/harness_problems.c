@@ -250,6 +250,9 @@ static void grid_make(const harness_kernel *kernel, const harness_problem *from,
         list[i].problem.m_max = grid[i].m;
         list[i].problem.n = fp8 ? grid[i].n : (grid[i].n + 7) / 8 * 8;
         list[i].problem.k = fp8 ? grid[i].k : (grid[i].k + 31) / 32 * 32;
+        if (!harness_accepts(kernel, &list[i].problem)) {
+            list[i].problem.k = k; /* it serves no empty sum */
+        }
         list[i].blocks = grid[i].sms * row->cluster_m * row->cluster_n;
         list[i].draw = grid[i].draw + (uint64_t)i * GEMM_CASE_SEED;
     }

@@ -133,6 +133,23 @@ HB_DEVICE void store_across(const gemm_params *p, const work_item *w, const floa
     across_send_rows(p, w, boxes * D_BOX_ROWS, rows, column, staging, thread);
 }
 
+/* The same where the staging has room for `piece` of acc[count] at a time. */
+HB_DEVICE void store_across_pieces(const gemm_params *p, const work_item *w, const float *acc,
+                                   int count, int piece, int32_t column, smem_addr staging,
+                                   uint32_t barrier, uint32_t thread)
+{
+    work_item part = *w;
+    int i;
+    HB_UNROLL
+    for (i = 0; i < count; i += piece) {
+        if (part.row < part.row_end) {
+            store_across(p, &part, acc + i, count - i < piece ? count - i : piece, column, staging,
+                         barrier, thread);
+        }
+        part.row += piece * 2;
+    }
+}
+
 /* Is that all that becomes of a sum, after the scale of A?  Uniform over the grid. */
 HB_DEVICE bool across_is_plain(const gemm_params *p)
 {

@@ -149,8 +149,8 @@ HB_DEVICE uint32_t work_rounded_up(uint32_t count, uint32_t unit)
 }
 
 /* Tile `index` of a group whose rows are [start, end). */
-HB_DEVICE void work_put_tile(const gemm_params *p, uint32_t rows, uint32_t columns, work_ring *w,
-                             uint32_t index, int32_t group, int32_t start, int32_t end)
+HB_DEVICE work_item work_tile(const gemm_params *p, uint32_t rows, uint32_t columns, uint32_t index,
+                              int32_t group, int32_t start, int32_t end)
 {
     const uint32_t high = work_rounded_up((uint32_t)(end - start), rows);
     const uint32_t wide = work_rounded_up((uint32_t)p->n, columns);
@@ -173,7 +173,64 @@ HB_DEVICE void work_put_tile(const gemm_params *p, uint32_t rows, uint32_t colum
     item.split = (int32_t)split;
     item.first_block = (int32_t)(split * each + (split < longer ? split : longer));
     item.end_block = item.first_block + (int32_t)(each + (split < longer ? 1u : 0u));
-    work_put(w, &item);
+    return item;
+}
+
+/* A walk over the tiles of rows x columns, from `tile` on every block_count()th, by one whole warp:
+ * 32 groups at a time, a lane for each. */
+typedef struct work_walk {
+    uint32_t tile;   /* comes next; counted over all groups */
+    uint32_t before; /* tiles of the groups before lane 0's */
+    uint32_t all;    /* of these 32 groups */
+    uint32_t upto;   /* of this lane's group and of those of the lanes below */
+    uint32_t start, end; /* rows of this lane's group */
+    uint32_t taken;      /* of group_rows() */
+    int64_t base;        /* lane 0's group */
+} work_walk;
+
+/* The 32 groups from w->base on. */
+HB_DEVICE void work_walk_groups(const gemm_params *p, uint32_t rows, uint32_t columns, work_walk *w)
+{
+    const uint32_t wide = work_rounded_up((uint32_t)p->n, columns) * (uint32_t)p->k_splits;
+    group_rows(&p->groups, (uint32_t)p->m, w->base + lane_index(), &w->taken, &w->start, &w->end);
+    w->upto = work_rounded_up(w->end - w->start, rows) * wide;
+    if (p->groups.kind == GEMM_DENSE) {
+        w->upto = work_rounded_up((uint32_t)p->m, rows) * wide; /* lane 0's, for all */
+    } else {
+        w->upto = lanes_sum(w->upto, 0x7fffffffu);
+    }
+    w->all = shuffle_u32(w->upto, 31);
+}
+
+/* Tile w->tile, one of these groups'. */
+HB_DEVICE work_item work_walk_tile(const gemm_params *p, uint32_t rows, uint32_t columns,
+                                   const work_walk *w)
+{
+    const uint32_t index = w->tile - w->before;
+    const uint32_t lane = vote_count(w->upto <= index);
+    const uint32_t below = shuffle_u32(w->upto, (lane - 1u) & 31u);
+    return work_tile(p, rows, columns, index - (lane == 0 ? 0u : below),
+                     (int32_t)(w->base + lane), (int32_t)shuffle_u32(w->start, lane),
+                     (int32_t)shuffle_u32(w->end, lane));
+}
+
+/* The item that ends the others' work. */
+HB_DEVICE work_item work_no_tile(void)
+{
+    work_item none;
+    none.group = -1;
+    none.plane = none.row = none.row_end = none.column = none.split = 0;
+    none.first_block = none.end_block = 0;
+    return none;
+}
+
+HB_DEVICE work_walk work_walk_from(uint32_t tile)
+{
+    work_walk w;
+    w.tile = tile;
+    w.before = w.all = w.upto = w.start = w.end = w.taken = 0;
+    w.base = 0;
+    return w;
 }
 
 /* Tiles of rows x columns, from `tile` on every block_count()th, by one whole warp; then the item
@@ -181,34 +238,44 @@ HB_DEVICE void work_put_tile(const gemm_params *p, uint32_t rows, uint32_t colum
 HB_DEVICE void work_schedule_from(const gemm_params *p, uint32_t rows, uint32_t columns,
                                   work_ring w, uint32_t tile)
 {
-    const uint32_t wide = work_rounded_up((uint32_t)p->n, columns) * (uint32_t)p->k_splits;
-    uint32_t before = 0, taken = 0;
-    int64_t base;
-    work_item none;
-    for (base = 0; base < p->groups.count; base += 32) {
-        uint32_t start, end, upto, all;
-        group_rows(&p->groups, (uint32_t)p->m, base + lane_index(), &taken, &start, &end);
-        upto = work_rounded_up(end - start, rows) * wide;
-        if (p->groups.kind == GEMM_DENSE) {
-            upto = work_rounded_up((uint32_t)p->m, rows) * wide; /* lane 0's, for all */
-        } else {
-            upto = lanes_sum(upto, 0x7fffffffu);
+    work_walk walk = work_walk_from(tile);
+    work_item item;
+    for (; walk.base < p->groups.count; walk.base += 32) {
+        work_walk_groups(p, rows, columns, &walk);
+        for (; walk.tile - walk.before < walk.all; walk.tile += block_count()) {
+            item = work_walk_tile(p, rows, columns, &walk);
+            work_put(&w, &item);
         }
-        all = shuffle_u32(upto, 31);
-        for (; tile - before < all; tile += block_count()) {
-            const uint32_t index = tile - before;
-            const uint32_t lane = vote_count(upto <= index);
-            const uint32_t below = shuffle_u32(upto, (lane - 1u) & 31u);
-            work_put_tile(p, rows, columns, &w, index - (lane == 0 ? 0u : below),
-                          (int32_t)(base + lane), (int32_t)shuffle_u32(start, lane),
-                          (int32_t)shuffle_u32(end, lane));
-        }
-        before += all;
+        walk.before += walk.all;
     }
-    none.group = -1;
-    none.plane = none.row = none.row_end = none.column = none.split = 0;
-    none.first_block = none.end_block = 0;
-    work_put(&w, &none);
+    item = work_no_tile();
+    work_put(&w, &item);
+}
+
+/* The same one by one, for a warp that has other work between them: the next tile, from
+ * work_walk_before(tile) on; without one, work_no_tile() and false. */
+HB_DEVICE work_walk work_walk_before(uint32_t tile)
+{
+    work_walk w = work_walk_from(tile);
+    w.base = -32;
+    return w;
+}
+
+HB_DEVICE bool work_walk_next(const gemm_params *p, uint32_t rows, uint32_t columns, work_walk *w,
+                              work_item *item)
+{
+    while (w->tile - w->before >= w->all) {
+        w->before += w->all;
+        w->base += 32;
+        if (w->base >= p->groups.count) {
+            *item = work_no_tile();
+            return false;
+        }
+        work_walk_groups(p, rows, columns, w);
+    }
+    *item = work_walk_tile(p, rows, columns, w);
+    w->tile += block_count();
+    return true;
 }
 
 /* All tiles of this block. */
