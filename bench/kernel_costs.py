@@ -6,14 +6,15 @@
         --shapes FILE... --json OUT [--filter WORDS] [--repeats N]
     python3 bench/kernel_costs.py fit OUT... --kernels src/api/kernels.def
 
-fit prints block_ns and tile_ns of each kernel: of the model that src/api/gemm_select.c chooses by
-(waves of tiles, or the memory's rate), those that come nearest to the times, moved a little where
-that makes it choose better kernels; and then what choosing by them costs beside the best kernel of
-each shape.
+fit prints block_ns, tile_ns and start_ns of each kernel: of the model that src/api/gemm_select.c
+chooses by (waves of tiles and the memory's rate), those that come nearest to the times, moved a
+little where that makes it choose better kernels; and then what choosing by them costs beside the
+best kernel of each shape.
 """
 
 import argparse
 import datetime
+import itertools
 import json
 import math
 import os
@@ -22,12 +23,14 @@ import sys
 
 LAUNCH_NS = 3300  # what an empty kernel reads
 RATE_BYTES_PER_NS = 4000
-WAVES_SHARE = 8
+LESSER_SHARE = 4
 SMS = 132
-REFINE_ROUNDS, REFINE_FACTORS, AWAY_COSTS = 4, (0.87, 0.94, 1.0, 1.06, 1.15), 0.05
+NUMBERS = ("block_ns", "tile_ns", "start_ns")
+REFINE_ROUNDS, AWAY_COSTS = 4, 0.05
+REFINE_FACTORS = ((0.87, 0.94, 1.0, 1.06, 1.15),) * 2 + ((0.8, 1.0, 1.25),)
 ROW = re.compile(r"KERNEL_ROW\(([^)]*)\)", re.S)
 COLUMNS = ("name", "threads", "smem", "tile_m", "tile_n", "cluster_m", "cluster_n", "d_box_rows",
-           "block_ns", "tile_ns", "accepts")
+           *NUMBERS, "accepts")
 
 
 def kernel_rows(path):
@@ -57,45 +60,35 @@ def waves_of(row, shape):
     return ceil_div(groups * high * wide, SMS // cluster), ceil_div(k, 128), rate
 
 
-def expected(row, shape, block_ns, tile_ns):
+def expected(row, shape, numbers):
+    """ns, as expected_ns() has them."""
     waves, blocks, rate = waves_of(row, shape)
-    busy = waves * (blocks * block_ns + tile_ns)
-    return busy, rate
+    block, tile, start = numbers
+    busy = start + waves * (blocks * block + tile)
+    return max(busy, rate) + min(busy, rate) / LESSER_SHARE
 
 
-def predicted(row, shape, block_ns, tile_ns):
-    busy, rate = expected(row, shape, block_ns, tile_ns)
-    return LAUNCH_NS + max(busy, rate)
-
-
-def cost(row, shape, block_ns, tile_ns):
-    busy, rate = expected(row, shape, block_ns, tile_ns)
-    return max(busy, rate) + busy / WAVES_SHARE
-
-
-def badness(row, samples, block_ns, tile_ns):
-    return sum(math.log(predicted(row, s, block_ns, tile_ns) / (1000 * s["time_us"])) ** 2
+def badness(row, samples, numbers):
+    return sum(math.log((LAUNCH_NS + expected(row, s, numbers)) / (1000 * s["time_us"])) ** 2
                for s in samples)
 
 
 def fit_one(row, samples):
-    """Least squares of logarithms: a coarse grid, refined around its best point."""
-    blocks = [20 * 1.25 ** i for i in range(22)]
-    tiles = [100 * 1.3 ** i for i in range(20)]
-    best = (math.inf, 0, 0)
-    for step in range(4):
-        for block in blocks:
-            for tile in tiles:
-                best = min(best, (badness(row, samples, block, tile), block, tile))
-        width = 0.25 / 3 ** step
-        blocks = [best[1] * (1 + width * i / 4) for i in range(-4, 5)]
-        tiles = [best[2] * (1 + width * i / 4) for i in range(-4, 5)]
+    """Least squares of logarithms: a coarse grid, then finer ones around the best point."""
+    grid = [[20 * 1.25 ** i for i in range(20)], (50, 200, 600, 1500, 3000, 5000),
+            (0, 500, 1500, 3000, 5000)]
+    best = (math.inf, (0, 0, 0))
+    for step in range(9):
+        best = min(best, min((badness(row, samples, x), x) for x in itertools.product(*grid)))
+        width = 0.3 * 0.7 ** step
+        grid = [[x * (1 + width * i / 2) for i in range(-2, 3)] for x in best[1]]
+        grid[2] += [200 * width]  # from 0 no factor leads away
     return best
 
 
 def chosen_of(rows, some):
-    return min(some, key=lambda name: cost(rows[name], some[name], rows[name]["block_ns"],
-                                           rows[name]["tile_ns"]))
+    return min(some, key=lambda name: expected(rows[name], some[name],
+                                               [rows[name][x] for x in NUMBERS]))
 
 
 def loss(rows, some):
@@ -107,19 +100,20 @@ def loss(rows, some):
 def refine(rows, shapes):
     """Moves the numbers of one kernel after another by a few per cent as long as better kernels are
     chosen; numbers far from the fitted ones have to earn more."""
-    fitted = {name: (row["block_ns"], row["tile_ns"]) for name, row in rows.items()}
+    fitted = {name: [row[x] for x in NUMBERS] for name, row in rows.items()}
     concerned = {name: [some for some in shapes.values() if name in some] for name in rows}
 
     def badness_with(name, numbers):
-        rows[name]["block_ns"], rows[name]["tile_ns"] = numbers
-        away = sum(math.log(x / y) ** 2 for x, y in zip(numbers, fitted[name]))
+        rows[name].update(zip(NUMBERS, numbers))
+        away = sum(math.log((x + 1) / (y + 1)) ** 2 for x, y in zip(numbers, fitted[name]))
         return sum(loss(rows, some) for some in concerned[name]) + AWAY_COSTS * away
 
     for _ in range(REFINE_ROUNDS):
         for name in rows:
             if concerned[name]:
-                now = rows[name]["block_ns"], rows[name]["tile_ns"]
-                steps = [(now[0] * x, now[1] * y) for x in REFINE_FACTORS for y in REFINE_FACTORS]
+                now = [rows[name][x] for x in NUMBERS]
+                steps = [[x * y for x, y in zip(now, factors)]
+                         for factors in itertools.product(*REFINE_FACTORS)]
                 badness_with(name, min([now, *steps], key=lambda n: badness_with(name, n)))
 
 
@@ -136,13 +130,15 @@ def fit(options):
     for name, row in rows.items():
         samples = [some[name] for some in shapes.values() if name in some]
         if samples:
-            row["off"], row["block_ns"], row["tile_ns"] = fit_one(row, samples)
+            row["off"], numbers = fit_one(row, samples)
+            row.update(zip(NUMBERS, numbers))
             row["samples"] = len(samples)
     refine(rows, shapes)
     for name, row in rows.items():
-        row["block_ns"], row["tile_ns"] = round(row["block_ns"]), round(row["tile_ns"] / 10) * 10
+        row.update((x, round(row[x], 0 if x == "block_ns" else -1)) for x in NUMBERS)
         if "samples" in row:
-            print(f"{name:48} block_ns {row['block_ns']:5} tile_ns {row['tile_ns']:6}"
+            print(f"{name:48} block_ns {row['block_ns']:5.0f} tile_ns {row['tile_ns']:6.0f}"
+                  f" start_ns {row['start_ns']:6.0f}"
                   f"  {row['samples']} shapes, fitted"
                   f" {100 * math.sqrt(row['off'] / row['samples']):.0f} % off")
     losses = []

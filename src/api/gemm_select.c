@@ -50,8 +50,7 @@ static bool accepts_w4a8_expand(const halfbyte_problem *problem)
            problem->bias_type == HALFBYTE_TYPE_NONE &&
            problem->channel_scale_type == HALFBYTE_TYPE_NONE &&
            problem->alpha_mode == HALFBYTE_ALPHA_NONE &&
-           (varies_along_k(problem->b_scale.mode) ||
-            problem->b_scale.mode == HALFBYTE_SCALE_NONE);
+           (varies_along_k(problem->b_scale.mode) || problem->b_scale.mode == HALFBYTE_SCALE_NONE);
 }
 
 /* Weight groups of 32 and 64.  Ranges of k end at multiples of 128 in the kernels. */
@@ -65,7 +64,7 @@ typedef bool accept_function(const halfbyte_problem *problem);
 
 static accept_function *const accepts_table[] = {
 #define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, d_box_rows,    \
-                   block_ns, tile_ns, accepts)                                                     \
+                   block_ns, tile_ns, start_ns, accepts)                                           \
     accepts,
 #include "api/kernels.def"
 #undef KERNEL_ROW
@@ -120,14 +119,14 @@ halfbyte_status gemm_select_failed(const halfbyte_problem *problem)
 /* ---- the choice of a run --------------------------------------------------------------------- */
 
 /*
- * What a product is expected to take: the waves of tiles, or the memory's rate, whichever is more.
+ * What a product is expected to take: the longer of two parts, and a share of the other, since
+ * neither hides the other whole.
  *
  *   waves   every block works on one unit at a time, so the last wave counts whole, and so does a
  *           tile that is not full: tile width against waves decides most choices
- *   rate    weights that are read once, at MEMORY_BYTES_PER_NS.  Kernels that both reach it are
- * told apart by their waves, which count a little
+ *   rate    weights that are read once, at MEMORY_BYTES_PER_NS
  */
-enum { MEMORY_BYTES_PER_NS = 4000, WAVES_SHARE = 8 };
+enum { MEMORY_BYTES_PER_NS = 4000, LESSER_SHARE = 4 };
 
 /* Rows that a group can be expected to have, and how many groups have any. */
 typedef struct expected_groups {
@@ -197,9 +196,10 @@ static int64_t expected_ns(const kernel_row *row, const expected_work *work)
     const int64_t wide = divided_up(work->n, (int64_t)row->tile_n * row->cluster_n);
     const int64_t at_once = work->sms > cluster ? divided(work->sms, cluster) : 1;
     const int64_t units = work->groups.count * high * wide * work->splits;
-    const int64_t waves =
-        divided_up(units, at_once) * (work->k_blocks * row->block_ns + row->tile_ns);
-    return (waves > work->rate_ns ? waves : work->rate_ns) + waves / WAVES_SHARE;
+    const int64_t waves = row->start_ns + divided_up(units, at_once) *
+                                              (work->k_blocks * row->block_ns + row->tile_ns);
+    return waves > work->rate_ns ? waves + work->rate_ns / LESSER_SHARE
+                                 : work->rate_ns + waves / LESSER_SHARE;
 }
 
 int gemm_kernel_for(gemm_kernel_set kernels, const tune_table *tune,

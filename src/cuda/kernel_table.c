@@ -33,13 +33,13 @@
 #define AT(name) [KERNEL_INDEX_##name]
 const kernel_row kernel_table[KERNEL_ALL + 1] = {
 #define KERNEL_ROW(name, threads, smem_bytes, tile_m, tile_n, cluster_m, cluster_n, d_box_rows,    \
-                   block_ns, tile_ns, accepts)                                                     \
-    AT(name) = {#name,     kernel_image_##name, threads,    smem_bytes, tile_m, tile_n,            \
-                cluster_m, cluster_n,           d_box_rows, block_ns,   tile_ns},
+                   block_ns, tile_ns, start_ns, accepts)                                           \
+    AT(name) = {#name,     kernel_image_##name, threads,    smem_bytes, tile_m,  tile_n,           \
+                cluster_m, cluster_n,           d_box_rows, block_ns,   tile_ns, start_ns},
 #include "api/kernels.def"
 #undef KERNEL_ROW
 #define GROUP_ROW(name, threads, smem_bytes)                                                       \
-    AT(name) = {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 1, 0, 0, 0},
+    AT(name) = {#name, kernel_image_##name, threads, smem_bytes, 0, 0, 1, 1, 0, 0, 0, 0},
 #define QUANTIZER_ROW GROUP_ROW
 #define PACKER_ROW GROUP_ROW
 #include "api/group_kernels.def"
@@ -48,5 +48,5 @@ const kernel_row kernel_table[KERNEL_ALL + 1] = {
 #undef PACKER_ROW
 #undef QUANTIZER_ROW
 #undef GROUP_ROW
-    [KERNEL_ALL] = {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    [KERNEL_ALL] = {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 };

@@ -42,8 +42,8 @@ typedef struct kernel_row {
     uint32_t smem_bytes;
     uint32_t tile_m, tile_n;
     uint32_t cluster_m, cluster_n;
-    uint32_t d_box_rows;        /* of D's tensor map, where D may be stored by it; 0: never */
-    uint32_t block_ns, tile_ns; /* for the choice among kernels: see kernels.def */
+    uint32_t d_box_rows; /* of D's tensor map, where D may be stored by it; 0: never */
+    uint32_t block_ns, tile_ns, start_ns; /* for the choice among kernels: see kernels.def */
 } kernel_row;
 
 extern const kernel_row kernel_table[KERNEL_ALL + 1];
