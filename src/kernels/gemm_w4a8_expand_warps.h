@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The warps of gemm_w4a8_expand.h that fill the ring: one says which tiles are the block's and issues
- * the copies, one fetches scales, two expand the weights.  The kernel defines the macros.
+ * The warps of gemm_w4a8_expand.h that fill the ring: one says which tiles are the block's and
+ * issues the copies, one fetches scales, two expand the weights.  The kernel defines the macros.
  */
 #ifndef HALFBYTE_KERNELS_GEMM_W4A8_EXPAND_WARPS_H
 #define HALFBYTE_KERNELS_GEMM_W4A8_EXPAND_WARPS_H
 
-#include "kernels/gemm_w4a8_tiles.h"
-/* which comes before */
 #include "kernels/gemm_w4a8_scales.h"
+#include "kernels/gemm_w4a8_tiles.h"
 #include "kernels/tile/int4_atom.h"
 #include "kernels/tile/ring.h"
 
@@ -175,9 +174,8 @@ HB_DEVICE void produce_row_scales(const gemm_params *p, const layout *at)
 /* The lane's words of unit u: those of a strip in one half of the atom.  mine: of unit 0. */
 HB_DEVICE void unit_load(smem_addr mine, int u, uint32_t words[4])
 {
-    smem_load_u32x4(mine + (uint32_t)(u / 2) * STRIP_WORDS_BYTES +
-                        (uint32_t)(u % 2) * (ATOM_BYTES / 2),
-                    words);
+    smem_load_u32x4(
+        mine + (uint32_t)(u / 2) * STRIP_WORDS_BYTES + (uint32_t)(u % 2) * (ATOM_BYTES / 2), words);
 }
 
 /*

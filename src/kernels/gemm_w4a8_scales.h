@@ -21,6 +21,7 @@
 #define HALFBYTE_KERNELS_GEMM_W4A8_SCALES_H
 
 #include "kernels/gemm_params.h"
+#include "kernels/gemm_w4a8_tiles.h"
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/ring.h"
 #include "kernels/tile/work.h"
@@ -38,7 +39,8 @@ HB_DEVICE float f32_of_e4m3(uint32_t bits)
 #endif
 #define STAGE_GROUPS (STAGE_BLOCKS * GEMM_GROUPS) /* groups of a stage, at most */
 #define STAGE_LOADS (STAGE_GROUPS * ROW_SCALES)   /* of a lane */
-#ifndef TURN_STAGES /* whose scales are loaded together */
+/* Stages whose scales are loaded together. */
+#ifndef TURN_STAGES
 #define TURN_STAGES (STAGE_LOADS < 8 ? 8 / STAGE_LOADS : 1)
 #endif
 #define TURN_BLOCKS                                                                                \

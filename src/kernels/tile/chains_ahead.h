@@ -6,8 +6,8 @@
  * and behind them TILE_N rows of the other side; rows of 128 bytes, 128-byte swizzle.
  *
  * Define before including: GEMM_CHAIN_N, GEMM_LAST_CHAIN_N, GEMM_STAGES (gemm_fp8_ahead.h says what
- * they are), CHAINS, CHAIN_COLUMNS, TILE_N, BLOCK_K, A_BYTES, STAGE_BYTES, UNROLL_BLOCKS (k blocks a
- * trip of the loop), WHOLE_TRIPS (1: all sums are of whole trips, and there is no code for the
+ * they are), CHAINS, CHAIN_COLUMNS, TILE_N, BLOCK_K, A_BYTES, STAGE_BYTES, UNROLL_BLOCKS (k blocks
+ * a trip of the loop), WHOLE_TRIPS (1: all sums are of whole trips, and there is no code for the
  * rest, which takes registers), PROMOTE_APART (chain_is_issued(); it takes a register too), and
  * CHAIN_SCALES, a header with the type chain_scales and the functions load_chain_scales() and
  * promote_chain() (gemm_fp8_chain_scales.h).

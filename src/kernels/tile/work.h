@@ -179,10 +179,10 @@ HB_DEVICE work_item work_tile(const gemm_params *p, uint32_t rows, uint32_t colu
 /* A walk over the tiles of rows x columns, from `tile` on every block_count()th, by one whole warp:
  * 32 groups at a time, a lane for each. */
 typedef struct work_walk {
-    uint32_t tile;   /* comes next; counted over all groups */
-    uint32_t before; /* tiles of the groups before lane 0's */
-    uint32_t all;    /* of these 32 groups */
-    uint32_t upto;   /* of this lane's group and of those of the lanes below */
+    uint32_t tile;       /* comes next; counted over all groups */
+    uint32_t before;     /* tiles of the groups before lane 0's */
+    uint32_t all;        /* of these 32 groups */
+    uint32_t upto;       /* of this lane's group and of those of the lanes below */
     uint32_t start, end; /* rows of this lane's group */
     uint32_t taken;      /* of group_rows() */
     int64_t base;        /* lane 0's group */
@@ -209,9 +209,8 @@ HB_DEVICE work_item work_walk_tile(const gemm_params *p, uint32_t rows, uint32_t
     const uint32_t index = w->tile - w->before;
     const uint32_t lane = vote_count(w->upto <= index);
     const uint32_t below = shuffle_u32(w->upto, (lane - 1u) & 31u);
-    return work_tile(p, rows, columns, index - (lane == 0 ? 0u : below),
-                     (int32_t)(w->base + lane), (int32_t)shuffle_u32(w->start, lane),
-                     (int32_t)shuffle_u32(w->end, lane));
+    return work_tile(p, rows, columns, index - (lane == 0 ? 0u : below), (int32_t)(w->base + lane),
+                     (int32_t)shuffle_u32(w->start, lane), (int32_t)shuffle_u32(w->end, lane));
 }
 
 /* The item that ends the others' work. */
