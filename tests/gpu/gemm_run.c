@@ -76,6 +76,13 @@ bool gemm_serves(int index, const halfbyte_problem *problem)
     return gemm_kernel_accepts(index, &resolved);
 }
 
+bool gemm_serves_bare(int index, const halfbyte_problem *problem)
+{
+    halfbyte_problem with = *problem;
+    with.bias_type = HALFBYTE_TYPE_BF16;
+    return gemm_serves(index, problem) && !gemm_serves(index, &with);
+}
+
 bool gemm_serves_w4a8(halfbyte_b_layout layout)
 {
     halfbyte_problem problem = gemm_fp8_problem(1, 8, 32, HALFBYTE_SCALE_MN_MAJOR);
@@ -137,6 +144,19 @@ static halfbyte_problem problem_make(const gemm_shape *shape)
         problem.weight_group_size = 128;
     }
     return problem;
+}
+
+bool gemm_serves_shape(int index, const gemm_shape *shape)
+{
+    const halfbyte_problem problem = problem_make(shape);
+    return gemm_serves(index, &problem);
+}
+
+gemm_shape gemm_shape_for(int index, const gemm_shape *shape)
+{
+    gemm_shape with = *shape;
+    with.token_scales = !gemm_serves_shape(index, shape);
+    return with.token_scales && gemm_serves_shape(index, &with) ? with : *shape;
 }
 
 /* Groups of no, few and many rows, which together own all of them; the group of each row. */

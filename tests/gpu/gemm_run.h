@@ -29,6 +29,9 @@ bool gemm_run_once(session *s, halfbyte_device *device, const halfbyte_problem *
 /* May kernel `index` of kernel_table serve the problem? */
 bool gemm_serves(int index, const halfbyte_problem *problem);
 
+/* May it, but not with a bias? */
+bool gemm_serves_bare(int index, const halfbyte_problem *problem);
+
 /* Does any serve W4A8 with row-major weights, or packed ones? */
 bool gemm_serves_w4a8(halfbyte_b_layout layout);
 
@@ -46,6 +49,12 @@ typedef struct gemm_shape {
     bool token_scales;    /* A has one scale a row instead of one for 128 of k */
     halfbyte_type d_type; /* NONE: bf16 */
 } gemm_shape;
+
+/* May kernel `index` serve it? */
+bool gemm_serves_shape(int index, const gemm_shape *shape);
+
+/* The shape with one scale of A a row, if kernel `index` serves it only so; else as it is. */
+gemm_shape gemm_shape_for(int index, const gemm_shape *shape);
 
 /* Its operands, random, on the GPU. */
 typedef struct gemm_device_data {

@@ -2,7 +2,8 @@
 /*
  * Every kind of problem through the public API: each scale mode, type and layout with each other in
  * each form of grouping, epilogue terms, splits and padding drawn; D with its guard zones and gaps
- * against the CPU model's, by the library's choice of kernels and by each of them alone.
+ * against the CPU model's, by the library's choice of kernels and by each of them alone.  Then
+ * those without terms, for kernels that serve no others.
  */
 #include <stdio.h>
 #include <string.h>
@@ -72,8 +73,18 @@ static void kernel_run(family_run *f, const struct gemm_case *c, const gpu_case 
     halfbyte_plan_destroy(plan);
 }
 
+/* Is there a kernel that serves it because it has no terms? */
+static bool wants_no_terms(const halfbyte_problem *problem)
+{
+    bool found = false;
+    for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
+        found |= gemm_serves_bare(kernel, problem);
+    }
+    return found;
+}
+
 static void problem_run(family_run *f, const struct case_kind *kind, halfbyte_type d_type,
-                        int index)
+                        int index, bool bare)
 {
     session *s = f->s;
     struct gemm_case c;
@@ -81,9 +92,14 @@ static void problem_run(family_run *f, const struct case_kind *kind, halfbyte_ty
     halfbyte_plan *plan = NULL;
     struct case_options options = options_draw(&f->r, kind, index);
     options.d_type = d_type;
+    options.bare = bare;
     case_make(&c, &f->r, kind, &options);
     gpu_case_make_served(&c);
     c.problem.num_sms = (int32_t)(random_percent(&f->r, 70) ? 0 : random_between(&f->r, 1, 140));
+    if (bare && !wants_no_terms(&c.problem)) {
+        case_free(&c);
+        return;
+    }
     session_reset(s);
     gpu_case_upload(s, &c, &on_gpu);
     gemm_choose(GEMM_ANY_KERNEL);
@@ -103,8 +119,9 @@ static void problem_run(family_run *f, const struct case_kind *kind, halfbyte_ty
     case_free(&c);
 }
 
-/* Kinds x forms x rounds; in the first three rounds D has each of its types. */
-static void family_test(session *s, halfbyte_family family, int rounds)
+/* Kinds x forms x rounds; in the first three of several rounds D has each of its types.  Then
+ * `bare` rounds without terms, with D of bf16 and f16. */
+static void family_test(session *s, halfbyte_family family, int rounds, int bare)
 {
     static const halfbyte_type types[4] = {HALFBYTE_TYPE_BF16, HALFBYTE_TYPE_F32, HALFBYTE_TYPE_F16,
                                            HALFBYTE_TYPE_NONE};
@@ -117,7 +134,12 @@ static void family_test(session *s, halfbyte_family family, int rounds)
     for (int i = 0; i < all * rounds; i += s->quick ? 7 : 1) {
         const struct case_kind kind =
             case_kind_at(family, i % kinds, (enum group_form)(i / kinds % FORM_COUNT));
-        problem_run(&f, &kind, rounds == 1 ? HALFBYTE_TYPE_NONE : types[i / all], i);
+        problem_run(&f, &kind, rounds == 1 ? HALFBYTE_TYPE_NONE : types[i / all], i, false);
+    }
+    for (int i = 0; i < all * bare; i += s->quick ? 7 : 1) {
+        const struct case_kind kind =
+            case_kind_at(family, i % kinds, (enum group_form)(i / kinds % FORM_COUNT));
+        problem_run(&f, &kind, i / all % 2 == 0 ? HALFBYTE_TYPE_BF16 : HALFBYTE_TYPE_F16, i, true);
     }
     session_figure(s, "problems", f.problems);
     session_figure(s, "chosen_by_the_library", f.by_kernel[0]);
@@ -132,10 +154,10 @@ static void family_test(session *s, halfbyte_family family, int rounds)
 
 void gpu_test_gemm_fp8_kinds(session *s)
 {
-    family_test(s, HALFBYTE_FAMILY_FP8, 4);
+    family_test(s, HALFBYTE_FAMILY_FP8, 4, 0);
 }
 
 void gpu_test_gemm_w4a8_kinds(session *s)
 {
-    family_test(s, HALFBYTE_FAMILY_W4A8, 1);
+    family_test(s, HALFBYTE_FAMILY_W4A8, 1, 2);
 }

@@ -239,7 +239,9 @@ static void repeats_run(session *s, const oracle_kernels *kernels, const struct 
     s->arena_used = used;
 }
 
-static void repeats_test(session *s, halfbyte_family family, int kind_index, enum group_form form)
+/* bare: without terms, by the kernels that serve no others. */
+static void repeats_test(session *s, halfbyte_family family, int kind_index, enum group_form form,
+                         bool bare)
 {
     const oracle_kernels kernels = oracle_load_kernels(s);
     halfbyte_device *const device = gemm_device(HALFBYTE_EXECUTOR_GPU);
@@ -250,7 +252,9 @@ static void repeats_test(session *s, halfbyte_family family, int kind_index, enu
                                          .m = masked ? 150 : 1200,
                                          .n = 520,
                                          .k = 1504,
-                                         .groups = 9};
+                                         .groups = 9,
+                                         .bare = bare,
+                                         .d_type = bare ? HALFBYTE_TYPE_BF16 : HALFBYTE_TYPE_NONE};
     const struct case_kind kind = case_kind_at(family, kind_index, form);
     struct random r = {s->seed * 7 + (uint64_t)form};
     struct gemm_case c;
@@ -267,7 +271,8 @@ static void repeats_test(session *s, halfbyte_family family, int kind_index, enu
     }
     if (gpu_case_model(s, &c, model)) {
         for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-            if (gemm_kernel_accepts(kernel, &plan->problem)) {
+            if (gemm_kernel_accepts(kernel, &plan->problem) &&
+                (!bare || gemm_serves_bare(kernel, &c.problem))) {
                 gemm_choose(kernel);
                 repeats_run(s, &kernels, &c, &on_gpu, device, kernel_table[kernel].name);
             }
@@ -284,16 +289,19 @@ enum { FP8_BLOCK = 3 + 5 * 5, W4A8_128 = 2 + 5 * (7 + 11 + 6), W4A8_32 = 2 + 5 *
 
 void gpu_test_gemm_repeat_groups(session *s)
 {
-    repeats_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_STARTS_ENDS);
-    repeats_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_MASKED_COUNTS);
-    repeats_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_LABELS);
+    repeats_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_STARTS_ENDS, false);
+    repeats_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_MASKED_COUNTS, false);
+    repeats_test(s, HALFBYTE_FAMILY_FP8, FP8_BLOCK, FORM_LABELS, false);
     session_figure(s, "repeats", s->quick ? 50 : 1000);
 }
 
 void gpu_test_gemm_w4a8_repeat_groups(session *s)
 {
-    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_128, FORM_STARTS_ENDS);
-    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_128, FORM_MASKED_COUNTS);
-    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_32, FORM_LABELS);
+    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_128, FORM_STARTS_ENDS, false);
+    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_128, FORM_MASKED_COUNTS, false);
+    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_32, FORM_LABELS, false);
+    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_128, FORM_STARTS_ENDS, true);
+    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_128, FORM_MASKED_COUNTS, true);
+    repeats_test(s, HALFBYTE_FAMILY_W4A8, W4A8_128, FORM_LABELS, true);
     session_figure(s, "repeats", s->quick ? 50 : 1000);
 }

@@ -45,17 +45,21 @@ static void data_free(const session *s, const gemm_device_data *data, cuda_point
     session_free(s, (cuda_pointer)(uintptr_t)data->operands.b.data);
 }
 
-/* One large problem by every kernel that serves it. */
+/* One large problem by every kernel that serves it, but for those that have had it with scales of A
+ * along k. */
 static void large_run(session *s, const oracle_kernels *kernels, halfbyte_device *on_gpu,
                       const gemm_shape *shape, int kind, const char *name)
 {
+    gemm_shape along_k = *shape;
     gemm_device_data data;
     char figure[96];
     session_doing(name);
     gemm_data_make(s, kernels, shape, s->seed, kind, &data);
+    along_k.token_scales = false;
     const cuda_pointer expected = gemm_oracle(s, kernels, &data);
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-        if (!gemm_serves(kernel, &data.problem)) {
+        if (!gemm_serves(kernel, &data.problem) ||
+            (shape->token_scales && gemm_serves_shape(kernel, &along_k))) {
             continue;
         }
         gemm_choose(kernel);
@@ -85,6 +89,14 @@ static void billions_run(session *s, halfbyte_family family)
                                .layout = HALFBYTE_SCALE_K_MAJOR};
     large_run(s, &kernels, on_gpu, &even, FILL_NORMAL, "even");
     large_run(s, &kernels, on_gpu, &ragged, FILL_FINITE, "ragged");
+    if (int4) {
+        gemm_shape tokens = even;
+        tokens.token_scales = true;
+        large_run(s, &kernels, on_gpu, &tokens, FILL_NORMAL, "even");
+        tokens = ragged;
+        tokens.token_scales = true;
+        large_run(s, &kernels, on_gpu, &tokens, FILL_FINITE, "ragged");
+    }
     halfbyte_device_close(on_gpu);
 }
 
@@ -139,6 +151,10 @@ static void far_run(session *s, halfbyte_family family)
             shape.n = (shape.n + 511) / 512 * 8;
         }
         large_run(s, &kernels, on_gpu, &shape, FILL_NORMAL, far_shapes[i].name);
+        if (family == HALFBYTE_FAMILY_W4A8) {
+            shape.token_scales = true;
+            large_run(s, &kernels, on_gpu, &shape, FILL_NORMAL, far_shapes[i].name);
+        }
     }
     halfbyte_device_close(on_gpu);
 }
@@ -158,12 +174,13 @@ static void repeats_run(session *s, halfbyte_family family)
 {
     const oracle_kernels kernels = oracle_load_kernels(s);
     halfbyte_device *on_gpu = gemm_device(HALFBYTE_EXECUTOR_GPU);
-    const gemm_shape shape = {.family = family, .m = 777, .n = 2112, .k = 3584};
+    const gemm_shape any = {.family = family, .m = 777, .n = 2112, .k = 3584};
     const int repeats = s->quick ? 50 : 1000;
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
         char name[96];
         double ms = 0;
         gemm_device_data data;
+        const gemm_shape shape = gemm_shape_for(kernel, &any);
         gemm_data_make(s, &kernels, &shape, s->seed + (uint64_t)kernel, FILL_NORMAL, &data);
         if (!gemm_serves(kernel, &data.problem)) {
             continue;
@@ -195,21 +212,19 @@ void gpu_test_gemm_w4a8_repeat(session *s)
     repeats_run(s, HALFBYTE_FAMILY_W4A8);
 }
 
-static void num_sms_run(session *s, halfbyte_family family)
+/* By every kernel but those that have had it with scales of A along k. */
+static void num_sms_shape(session *s, const oracle_kernels *kernels, halfbyte_device *on_gpu,
+                          const gemm_shape *shape)
 {
     static const int32_t caps[] = {0, 1, 2, 7, 33, 64, 131, 132, 133, 1000};
-    const oracle_kernels kernels = oracle_load_kernels(s);
-    halfbyte_device *on_gpu = gemm_device(HALFBYTE_EXECUTOR_GPU);
-    const gemm_shape shape = {.family = family,
-                              .m = 1500,
-                              .n = family == HALFBYTE_FAMILY_FP8 ? 1801 : 1800,
-                              .k = 992,
-                              .layout = HALFBYTE_SCALE_K_MAJOR};
+    gemm_shape along_k = *shape;
     gemm_device_data data;
-    gemm_data_make(s, &kernels, &shape, s->seed + 5, FILL_NORMAL, &data);
-    const cuda_pointer expected = gemm_oracle(s, &kernels, &data);
+    along_k.token_scales = false;
+    gemm_data_make(s, kernels, shape, s->seed + 5, FILL_NORMAL, &data);
+    const cuda_pointer expected = gemm_oracle(s, kernels, &data);
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-        if (!gemm_serves(kernel, &data.problem)) {
+        if (!gemm_serves(kernel, &data.problem) ||
+            (shape->token_scales && gemm_serves_shape(kernel, &along_k))) {
             continue;
         }
         gemm_choose(kernel);
@@ -217,9 +232,25 @@ static void num_sms_run(session *s, halfbyte_family family)
             data.problem.num_sms = caps[i];
             gemm_poison(s, &data);
             if (gemm_run_once(s, on_gpu, &data.problem, &data.operands)) {
-                gemm_compare(s, &kernels, kernel_table[kernel].name, &data, expected);
+                gemm_compare(s, kernels, kernel_table[kernel].name, &data, expected);
             }
         }
+    }
+}
+
+static void num_sms_run(session *s, halfbyte_family family)
+{
+    const oracle_kernels kernels = oracle_load_kernels(s);
+    halfbyte_device *on_gpu = gemm_device(HALFBYTE_EXECUTOR_GPU);
+    gemm_shape shape = {.family = family,
+                        .m = 1500,
+                        .n = family == HALFBYTE_FAMILY_FP8 ? 1801 : 1800,
+                        .k = 992,
+                        .layout = HALFBYTE_SCALE_K_MAJOR};
+    num_sms_shape(s, &kernels, on_gpu, &shape);
+    if (family == HALFBYTE_FAMILY_W4A8) {
+        shape.token_scales = true;
+        num_sms_shape(s, &kernels, on_gpu, &shape);
     }
     halfbyte_device_close(on_gpu);
 }

@@ -155,6 +155,11 @@ void case_draw_problem(struct gemm_case *c, struct random *r, const struct case_
     int64_t blocks = oracle_blocks(p).count;
     p->k_splits = random_percent(r, 60) ? random_between(r, 0, 1)
                                         : min64(random_between(r, 2, 5), blocks > 0 ? blocks : 1);
+    if (options->bare) {
+        p->channel_scale_type = p->bias_type = p->c_type = HALFBYTE_TYPE_NONE;
+        p->alpha_mode = HALFBYTE_ALPHA_NONE;
+        p->k_splits = 1;
+    }
     p->index_type = (halfbyte_index_type)random_below(r, 2);
     p->flags = (uint32_t)random_below(r, 8); /* padding and two that change nothing */
     p->num_sms = (int32_t)random_below(r, 3);

@@ -45,6 +45,7 @@ struct case_options {
     bool packed;  /* int4 weights are packed, always */
     bool raw;     /* never */
     bool no_k;    /* k is 0, whatever it says below */
+    bool bare;    /* no terms but scales, one range of k */
     halfbyte_type d_type;    /* NONE = drawn */
     int64_t m, n, k, groups; /* 0 = drawn; at most CASE_MAX_GROUPS */
 };
