@@ -199,13 +199,13 @@ HB_DEVICE void unit_store(smem_addr panel, int u, const uint32_t a[8])
  * A panel, in place.  f3: a constant.  Strips 0 and 1 become the half where no word lies; strips 2
  * and 3 the half where the words are, when every lane has loaded its last.
  *
- * Words are asked for UNITS_AHEAD units ahead.  Two sets of fragments, not more: stores that follow
- * each other at once keep the tensor core from its operands (12 % slower with eight in a row).
+ * Words are asked for UNITS_AHEAD units ahead.  One set of fragments: a store then waits for the one
+ * before it.  Stores in a row keep the tensor core from its operands: with eight 12 % slower.
  */
 HB_DEVICE void expand_panel(smem_addr panel, bool f3)
 {
     const smem_addr mine = panel + (PANEL_BYTES - ATOM_BYTES) + lane_index() * 16u;
-    uint32_t words[UNITS_AHEAD][4], a[2][8];
+    uint32_t words[UNITS_AHEAD][4], a[8];
     int u;
     HB_UNROLL
     for (u = 0; u < UNITS_AHEAD; u++) {
@@ -213,14 +213,14 @@ HB_DEVICE void expand_panel(smem_addr panel, bool f3)
     }
     HB_UNROLL
     for (u = 0; u < UNITS; u++) {
-        atom_decode_part(words[u % UNITS_AHEAD], 0, 4, f3, a[u % 2]);
+        atom_decode_part(words[u % UNITS_AHEAD], 0, 4, f3, a);
         if (u + UNITS_AHEAD < UNITS) {
             unit_load(mine, u + UNITS_AHEAD, words[u % UNITS_AHEAD]);
         }
         if (u == UNITS / 2) {
             warp_sync();
         }
-        unit_store(panel, u, a[u % 2]);
+        unit_store(panel, u, a);
     }
 }
 
