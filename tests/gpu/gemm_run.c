@@ -135,6 +135,7 @@ static halfbyte_problem problem_make(const gemm_shape *shape)
     problem.d_type = shape->d_type != HALFBYTE_TYPE_NONE ? shape->d_type : HALFBYTE_TYPE_BF16;
     if (shape->token_scales) {
         problem.a_scale.mode = HALFBYTE_SCALE_OUTER;
+        problem.a_scale.layout = HALFBYTE_SCALE_MN_MAJOR; /* they have one dimension */
     }
     if (shape->family == HALFBYTE_FAMILY_W4A8) {
         problem.family = HALFBYTE_FAMILY_W4A8;
