@@ -22,6 +22,8 @@
  * PARAMETERS (define before including)
  *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
  *   GEMM_CHAIN_N       columns of chains 0 and 1, a multiple of 8
+ *   GEMM_CHAINS        such chains: 2 (default), or 1 where it is short: what goes with a chain
+ *                      takes longer than 100 columns of it
  *   GEMM_LAST_CHAIN_N  columns that chain 2 adds; 0 (default): there is none.  If fewer than
  *                      GEMM_CHAIN_N, chain 2 computes some of chain 1 again: with another shape of
  *                      wgmma on the same accumulators ptxas runs out of registers
@@ -59,6 +61,9 @@
 #ifndef GEMM_STAGES
 #error "define GEMM_STAGES"
 #endif
+#ifndef GEMM_CHAINS
+#define GEMM_CHAINS 2
+#endif
 #ifndef GEMM_LAST_CHAIN_N
 #define GEMM_LAST_CHAIN_N 0
 #endif
@@ -70,8 +75,8 @@
 #define PROMOTE_APART (CHAINS == 3) /* with two chains it gained nothing */
 
 #define TILE_M 128
-#define TILE_N (2 * GEMM_CHAIN_N + GEMM_LAST_CHAIN_N)
-#define CHAINS (GEMM_LAST_CHAIN_N == 0 ? 2 : 3)
+#define TILE_N (GEMM_CHAINS * GEMM_CHAIN_N + GEMM_LAST_CHAIN_N)
+#define CHAINS (GEMM_CHAINS + (GEMM_LAST_CHAIN_N != 0))
 #define BLOCK_K 128
 #define A_BYTES (TILE_M * BLOCK_K)
 #define B_BYTES (TILE_N * BLOCK_K)

@@ -18,6 +18,10 @@
 #include "kernels/tile/ring.h"
 #include "kernels/tile/wgmma_chain.h"
 
+#if CHAINS * UNROLL_BLOCKS % 2 != 0
+#error "a trip must end with the partial accumulators as it began"
+#endif
+
 /* A consumer thread's place and its sums.  Every fragment index is a constant. */
 typedef struct consumer {
     ring ahead; /* at the stage that comes next */
@@ -113,27 +117,28 @@ HB_DEVICE void blocks_ahead(consumer *c, int blocks, bool more)
 }
 
 #if !WHOLE_TRIPS
-/* One block.  With three chains the last one has the partial accumulator that the next block's
- * first one needs. */
+/* One block.  With one chain or three the last one has the partial accumulator that the next
+ * block's first one needs. */
 HB_DEVICE void block_alone(consumer *c, bool more)
 {
-#if GEMM_LAST_CHAIN_N == 0
+#if CHAINS % 2 == 0
     blocks_ahead(c, 1, more);
 #else
     chain_scales scales;
-    load_chain_scales(c, 0, &scales);
-    wgmma_wait(0);
-    issue(c, 1, c->partial[1]);
-    promote_chain(c->acc, 0, c->partial[0], &scales);
-    load_chain_scales(c, 1, &scales);
-    wgmma_wait(0);
-    issue(c, 2, c->partial[0]);
-    promote_chain(c->acc, 1, c->partial[1], &scales);
-    load_chain_scales(c, 2, &scales);
-    wgmma_wait(0);
-    next_stage(c, more);
-    ring_release_loaded(&c->ahead, stage_before(c, 2));
-    promote_chain(c->acc, 2, c->partial[0], &scales);
+    int chain;
+    HB_UNROLL
+    for (chain = 0; chain < CHAINS; chain++) {
+        const bool last = chain == CHAINS - 1;
+        load_chain_scales(c, chain, &scales);
+        wgmma_wait(0);
+        if (last) {
+            next_stage(c, more);
+            ring_release_loaded(&c->ahead, stage_before(c, 2));
+        } else {
+            issue(c, chain + 1, c->partial[(chain + 1) % 2]);
+        }
+        promote_chain(c->acc, chain, c->partial[chain % 2], &scales);
+    }
     issue(c, 0, c->partial[0]);
 #endif
 }
