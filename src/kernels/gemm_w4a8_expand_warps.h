@@ -199,8 +199,8 @@ HB_DEVICE void unit_store(smem_addr panel, int u, const uint32_t a[8])
  * A panel, in place.  f3: a constant.  Strips 0 and 1 become the half where no word lies; strips 2
  * and 3 the half where the words are, when every lane has loaded its last.
  *
- * Words are asked for UNITS_AHEAD units ahead.  One set of fragments: a store then waits for the one
- * before it.  Stores in a row keep the tensor core from its operands: with eight 12 % slower.
+ * Words are asked for UNITS_AHEAD units ahead.  One set of fragments: a store then waits for the
+ * one before it.  Stores in a row keep the tensor core from its operands: with eight 12 % slower.
  */
 HB_DEVICE void expand_panel(smem_addr panel, bool f3)
 {
