@@ -65,7 +65,7 @@ def expected(row, shape, numbers):
     waves, blocks, rate = waves_of(row, shape)
     block, tile, start = numbers
     busy = start + waves * (blocks * block + tile)
-    return max(busy, rate) + min(busy, rate) / LESSER_SHARE
+    return max(busy, rate) + min(busy, rate) // LESSER_SHARE
 
 
 def badness(row, samples, numbers):
@@ -117,16 +117,27 @@ def refine(rows, shapes):
                 badness_with(name, min([now, *steps], key=lambda n: badness_with(name, n)))
 
 
-def fit(options):
-    rows = kernel_rows(options.kernels)
+def shapes_of(paths, rows):
+    """Times by shape and kernel; those of later files replace others."""
     shapes = {}
-    for path in options.files:
+    for path in paths:
         with open(path) as file:
             for line in file:
                 sample = json.loads(line)
                 key = tuple(sample[x] for x in ("family", "layout", "groups", "m", "n", "k"))
                 if sample["kernel"] in rows:
                     shapes.setdefault(key, {})[sample["kernel"]] = sample
+    return shapes
+
+
+def mean_loss(rows, shapes):
+    """Time of the chosen kernels over that of the best ones, geometric mean."""
+    return math.exp(sum(loss(rows, some) for some in shapes.values()) / len(shapes))
+
+
+def fit(options):
+    rows = kernel_rows(options.kernels)
+    shapes = shapes_of(options.files, rows)
     for name, row in rows.items():
         samples = [some[name] for some in shapes.values() if name in some]
         if samples:
@@ -141,15 +152,13 @@ def fit(options):
                   f" start_ns {row['start_ns']:6.0f}"
                   f"  {row['samples']} shapes, fitted"
                   f" {100 * math.sqrt(row['off'] / row['samples']):.0f} % off")
-    losses = []
     for key, some in sorted(shapes.items()):
         chosen = chosen_of(rows, some)
         best = min(some, key=lambda name: some[name]["time_us"])
-        losses.append(loss(rows, some))
-        if losses[-1] > math.log(1.02):
+        if loss(rows, some) > math.log(1.02):
             print(f"{key}: {chosen} {some[chosen]['time_us']:.1f} us, best {best} "
                   f"{some[best]['time_us']:.1f}")
-    print(f"choosing costs {100 * (math.exp(sum(losses) / len(losses)) - 1):.1f} % in the mean")
+    print(f"choosing costs {100 * (mean_loss(rows, shapes) - 1):.1f} % in the mean")
 
 
 def measure(options):
