@@ -32,7 +32,8 @@
  *   packed[s]  the bytes of the weights; an expanding warp waits
  *   full[s]    the bytes of the tokens, an arrival of the scale warp and of each expanding warp;
  *              the consumers wait
- *   empty[s]   the consumer warps; the producer and the scale warp wait
+ *   empty[s]   the consumer warps; the producer, the scale warp and, before a tile's factors, an
+ *              expanding warp wait
  *
  * FACTORS OF THE TOKENS have a place for each slot of the ring of items.  They are written when the
  * tile's first stage is free, over those of WORK_SLOTS tiles before.  That stage was given back
