@@ -170,6 +170,9 @@ HB_DEVICE void produce_row_scales(const gemm_params *p, const layout *at)
 #define STRIP_WORDS_BYTES 512u /* of them packed, in either half of the atom */
 #define UNITS 8                /* half strips, 16 rows x 64 k, of a panel: two of each strip */
 #define UNITS_AHEAD 4
+#if UNITS_AHEAD < UNITS / 2
+#error "words of the second half would be overwritten before they are loaded"
+#endif
 
 /* The lane's words of unit u: those of a strip in one half of the atom.  mine: of unit 0. */
 HB_DEVICE void unit_load(smem_addr mine, int u, uint32_t words[4])

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prints the kernel that a run on an H200 takes, for each line "family layout groups m n k" of
- * standard input; m: rows of a group.  Exit status 1: a line that is no such thing.
+ * standard input; m: rows of a group.  Exit status 1: a line that is no such thing, or a problem
+ * that no kernel serves.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,17 +39,33 @@ static halfbyte_problem problem_of(bool int4, const char *layout, int64_t groups
     return p;
 }
 
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words != NULL && strcmp(word, *words) != 0) {
+        words++;
+    }
+    return *words != NULL;
+}
+
 int main(void)
 {
+    static const char *const families[] = {"fp8_block", "w4a8", NULL};
+    static const char *const layouts[] = {"dense", "contiguous", "offsets", "masked", NULL};
     char family[16], layout[16];
     long long groups, m, n, k;
     int read;
     while ((read = scanf("%15s %15s %lld %lld %lld %lld", family, layout, &groups, &m, &n, &k)) ==
            6) {
+        if (!is_one_of(family, families) || !is_one_of(layout, layouts)) {
+            return 1;
+        }
         const halfbyte_problem p = problem_of(strcmp(family, "w4a8") == 0, layout, groups, m, n, k);
         halfbyte_operands operands = halfbyte_operands_init();
         operands.m = p.m_max;
         const gemm_kernel_set all = gemm_select(&p, ((gemm_kernel_set)1 << KERNEL_COUNT) - 1);
+        if (all == 0) {
+            return 1;
+        }
         printf("%s\n", kernel_table[gemm_kernel_for(all, NULL, &p, &operands, SMS)].name);
     }
     return read == EOF ? 0 : 1;
