@@ -302,6 +302,10 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     const bool packs = gemm_packs_weights(problem);
     gemm_params *gemm = &launches->launch[packs + finds_bounds + fills_padding].params.gemm;
     gemm_params_fill(problem, operands, gemm);
+    if (problem->grouping == HALFBYTE_GROUPING_DENSE && problem->k_splits <= 1) {
+        gemm->direct_high = (int32_t)((operands->m + row->tile_m - 1) / row->tile_m);
+        gemm->direct_wide = (int32_t)((problem->n + row->tile_n - 1) / row->tile_n);
+    }
     CHECK_STATUS(maps_encode(machine, kernel, problem, operands, gemm));
     char *const behind_bounds = (char *)workspace + bounds_bytes(problem);
     if (packs) {

@@ -174,4 +174,9 @@ void gemm_params_fill(const halfbyte_problem *problem, const halfbyte_operands *
                                     params->block_k);
     params->k_splits = 1;
     params->flags = flags_of(problem, operands);
+    if (problem->k_splits == 1 && problem->grouping != HALFBYTE_GROUPING_LABELS &&
+        !params->epilogue.has_terms && params->epilogue.d.type == ELEMENT_BF16 &&
+        params->epilogue.d.vectors == 2) {
+        params->flags |= GEMM_D_PLAIN;
+    }
 }

@@ -216,8 +216,8 @@ HB_DEVICE void prepare(const gemm_params *p, const layout *at)
     }
     for (stage = 0; stage < GEMM_STAGES; stage++) {
         const smem_addr scales = at->scales + stage * SCALE_BYTES;
-        scales_prepare(&p->a_scale, scales, TILE_M, GEMM_THREADS);
-        scales_prepare(&p->b_scale, scales + TILE_M * 4u, SEGMENTS, GEMM_THREADS);
+        scales_prepare(&p->a_scale, scales, TILE_M, thread_index(), GEMM_THREADS);
+        scales_prepare(&p->b_scale, scales + TILE_M * 4u, SEGMENTS, thread_index(), GEMM_THREADS);
     }
 }
 

@@ -171,8 +171,8 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
         ring_init(&r, 1 + 32, CONSUMER_WARPS);
         work_ring_init(at.work, CONSUMER_WARPS + 2);
     }
-    scales_prepare(&p->a_scale, at.a_scales, GEMM_STAGES * TILE_M, GEMM_THREADS);
-    scales_prepare(&p->b_scale, at.b_scales, GEMM_STAGES * TILE_N, GEMM_THREADS);
+    scales_prepare(&p->a_scale, at.a_scales, GEMM_STAGES * TILE_M, thread_index(), GEMM_THREADS);
+    scales_prepare(&p->b_scale, at.b_scales, GEMM_STAGES * TILE_N, thread_index(), GEMM_THREADS);
     gemm_begin(p);
     if (warp >= 4) {
         setmaxnreg_inc(CONSUMER_REGISTERS);

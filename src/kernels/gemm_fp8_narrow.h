@@ -12,15 +12,15 @@
  *    |   +-----+
  *    v   | 64  | consumer 1        warps 4 .. 7     if TILE_M is 128; else they are the other team
  *        +-----+
- *          four more warps         weights: issues the copies of B
- *                                  tokens: issues the copies of A
+ *          four more warps         loads: issues the copies of A and B
  *                                  scales: fetches them, 4 bytes a copy
  *                                  scheduler: says which tile is next
+ *                                  nothing
  *
  * PARAMETERS (define before including)
  *   GEMM_NAME       name of the kernel: that of the instance file and of its row in kernels.def
- *   GEMM_TILE_M     16, 32, 64 or 128
- *   GEMM_TILE_N     16, 32, 64 or 128
+ *   GEMM_TILE_M     8, 16, 32, 64 or 128
+ *   GEMM_TILE_N     32, 64 or 128; 64 where TILE_M is less
  *   GEMM_SET        k blocks of a stage: 1, 2 or 4
  *   GEMM_STAGES     stages of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
  *
@@ -32,17 +32,18 @@
  *                                  counts)
  *                                  barriers of the ring, work items
  *
- * SHORT TILES.  The tensor core multiplies 64 rows.  Of a tile of 16 or 32 it takes the rows behind
- * it too, which are other tiles of the stage, and nobody looks at those results: warps without rows
- * multiply with the others and keep nothing.
+ * SIDES.  The tensor core takes 64 rows of one operand at a time, and shared memory gives them all
+ * to it, needed or not.  So tiles of fewer than 64 tokens let the weights take that side.  "Lines"
+ * are what lies along it, "places" what lies across: rows of A and of B, or of B and of A.
  *
  * TEAMS.  A tile of up to 64 rows takes one warpgroup; the second takes every other tile, so that a
  * tile is stored while the next is multiplied.  They take turns at the ring: a team begins when the
  * other has seen the last stage of its tile, and passes over that tile's stages.
  *
  * START AND END.  Most problems give a block one tile or two, so what is paid once counts.  A block
- * has no instructions in its caches when it starts and each line comes from L2: the way to the
- * first copy is short (dense problems do not ask the scheduler, direct.h).
+ * finds neither instructions nor parameters in its caches, and each line comes from L2.  So the
+ * warp that loads makes the ring's barriers itself and waits for nobody (direct.h), parameters are
+ * touched ahead of their use, and D as most have it is stored by a few instructions in a row.
  *
  * RESULT: docs/numerics.md sections 4 to 6, the same bits as every other kernel.
  */
@@ -64,6 +65,7 @@
 #define TILE_M GEMM_TILE_M
 #define TILE_N GEMM_TILE_N
 #define SET GEMM_SET
+#define WEIGHTS_ARE_LINES (TILE_M < 64)
 #define BLOCK_K 128
 #define A_BYTES (TILE_M * BLOCK_K)
 #define B_BYTES (TILE_N * BLOCK_K)
@@ -82,19 +84,22 @@
 #define GEMM_SMEM_BYTES                                                                            \
     (1024 + GEMM_STAGES * (STAGE_BYTES + A_SCALES_BYTES + B_SCALES_BYTES) +                        \
      RING_BYTES(GEMM_STAGES) + WORK_BYTES)
-#define FRAGMENT (TILE_N / 2)
+#if WEIGHTS_ARE_LINES
+#define CHAIN_COLUMNS TILE_M
+#else
+#define CHAIN_COLUMNS TILE_N
+#endif
+#define FRAGMENT (CHAIN_COLUMNS / 2)
 
 #if GEMM_SMEM_BYTES > 232448
 #error "too many stages"
 #endif
-#if TILE_M + SET * TILE_N < 64
-#error "the tensor core would read behind a stage"
+#if WEIGHTS_ARE_LINES && TILE_N != 64
+#error "the weights of a tile are one block of 64 lines"
 #endif
 
 #define PRODUCER_REGISTERS 40
 #define CONSUMER_REGISTERS 232
-
-#define CHAIN_COLUMNS TILE_N
 
 #include "kernels/gemm_fp8_narrow_loop.h"
 
@@ -121,34 +126,40 @@ HB_DEVICE layout layout_of_block(void)
 /* ---- producers: a warp each, ahead of the consumers by as much as the ring holds ---------------
  */
 
-/* One operand's tiles: the weights, which are read once, or the tokens, which all blocks read. What
- * a set brings beyond the tile's last k block is not summed. */
-HB_DEVICE void produce(const gemm_params *p, const layout *at, bool weights)
+/* Both operands' tiles.  What a set brings beyond the tile's last k block is not summed. */
+HB_DEVICE void produce_set(const gemm_params *p, const layout *at, const work_item *item,
+                           int32_t block, ring *r)
 {
-    const uint32_t bytes = weights ? B_BYTES : A_BYTES;
-    const uint32_t box_bytes = weights ? B_BYTES : (uint32_t)p->a_box_rows * BLOCK_K;
-    const smem_addr tiles = at->stages + (weights ? SET * A_BYTES : 0);
-    const bool issues = elect_one();
+    const smem_addr stage = at->stages + r->stage * STAGE_BYTES;
+    /* Boxes count whole, also where they hang over the edge. */
+    const uint32_t bytes = SET * (B_BYTES + (uint32_t)p->a_box_rows * BLOCK_K);
+    const smem_addr full = ring_acquire(r, bytes);
+    int i;
+    HB_UNROLL
+    for (i = 0; i < SET; i++) {
+        const int32_t k = (block + i) * BLOCK_K;
+        tma_load_3d_hint(stage + SET * A_BYTES + (uint32_t)i * B_BYTES, &p->b, full, k,
+                         item->column, item->group, L2_EVICT_FIRST);
+        tma_load_3d_hint(stage + (uint32_t)i * A_BYTES, &p->a, full, k, item->row, item->plane,
+                         L2_EVICT_LAST);
+    }
+    ring_advance(r);
+}
+
+HB_DEVICE void produce(const gemm_params *p, const layout *at)
+{
     ring r = ring_at(at->ring, GEMM_STAGES);
     direct_work work = direct_work_at(at->work);
+    const bool issues = elect_one();
     work_item item;
     int32_t block;
-    int i;
+    if (issues) {
+        ring_init(&r, 1 + 32, TEAM_WARPS);
+    }
+    direct_begin(p, GEMM_THREADS);
     while (direct_take(p, &work, TILE_M, TILE_N, &item)) {
         for (block = item.first_block; issues && block < item.end_block; block += SET) {
-            /* Boxes count whole, also where they hang over the edge. */
-            const smem_addr full = ring_acquire(&r, SET * box_bytes);
-            HB_UNROLL
-            for (i = 0; i < SET; i++) {
-                const smem_addr to = tiles + r.stage * STAGE_BYTES + (uint32_t)i * bytes;
-                const int32_t k = (block + i) * BLOCK_K;
-                if (weights) {
-                    tma_load_3d_hint(to, &p->b, full, k, item.column, item.group, L2_EVICT_FIRST);
-                } else {
-                    tma_load_3d_hint(to, &p->a, full, k, item.row, item.plane, L2_EVICT_LAST);
-                }
-            }
-            ring_advance(&r);
+            produce_set(p, at, &item, block, &r);
         }
         warp_sync();
     }
@@ -162,6 +173,10 @@ HB_DEVICE void produce_scales(const gemm_params *p, const layout *at)
     lane_scales a, b;
     int32_t block;
     int i;
+    parameter_touch((uint32_t)p->a_scale.stride_mn);
+    parameter_touch((uint32_t)p->a_scale.mn_shift);
+    parameter_touch((uint32_t)p->b_scale.mn_shift);
+    gemm_join(p, GEMM_THREADS);
     while (direct_take(p, &work, TILE_M, TILE_N, &item)) {
         lane_scales_begin(&a, &p->a_scale, item.plane, item.first_block, item.row, item.row_end,
                           TILE_M);
@@ -188,15 +203,24 @@ HB_DEVICE void produce_scales(const gemm_params *p, const layout *at)
 
 /* warpgroup: of the team. */
 HB_DEVICE void consumer_begin(consumer *c, const gemm_params *p, const layout *at,
-                              uint32_t warpgroup, uint32_t row, uint32_t pair)
+                              uint32_t warpgroup, uint32_t line, uint32_t place)
 {
+    const smem_addr a = at->stages, b = at->stages + SET * A_BYTES;
     c->ahead = ring_at(at->ring, GEMM_STAGES);
     c->behind = 0;
-    c->a = at->stages + warpgroup * (64u * BLOCK_K);
-    c->b = at->stages + SET * A_BYTES;
     c->b_by_column = p->b_scale.mn_shift == 0;
-    c->a_scales = at->a_scales + row % TILE_M * 4u; /* without rows: any scales */
-    c->b_scales = at->b_scales + (c->b_by_column ? pair * 4u : 0u);
+#if WEIGHTS_ARE_LINES
+    (void)warpgroup;
+    c->lines = b;
+    c->places = a;
+    c->line_scales = at->b_scales + (c->b_by_column ? line * 4u : 0u);
+    c->place_scales = at->a_scales + place * 4u;
+#else
+    c->lines = a + warpgroup * (64u * BLOCK_K);
+    c->places = b;
+    c->line_scales = at->a_scales + line * 4u;
+    c->place_scales = at->b_scales + (c->b_by_column ? place * 4u : 0u);
+#endif
     c->hands_over = false;
 }
 
@@ -222,7 +246,7 @@ HB_DEVICE bool team_take(const gemm_params *p, team_work *w, consumer *c, work_i
 {
 #if TEAMS == 1
     (void)c;
-    return direct_take(p, &w->tiles, TILE_M, TILE_N, item);
+    return vote_any(direct_take(p, &w->tiles, TILE_M, TILE_N, item));
 #else
     const uint32_t team = warp_index() / TEAM_WARPS;
     if (w->ends) {
@@ -249,61 +273,68 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
     FRAGMENT_F32(odd, SET * FRAGMENT);
     FRAGMENT_F32(acc, FRAGMENT);
     const uint32_t thread = thread_index() % (TEAM_WARPS * 32u);
-    const uint32_t row = thread / 32u * 16u + thread % 32u / 4u;
-    const uint32_t pair = thread % 4u * 2u;
-    const bool has_rows = warp_index() % TEAM_WARPS * 16u < TILE_M;
+    const uint32_t line = thread / 32u * 16u + thread % 32u / 4u; /* of the thread's elements */
+    const uint32_t place = thread % 4u * 2u;
+    const int32_t warp_line = (int32_t)(warp_index() % TEAM_WARPS * 16u);
     work_item item;
     team_work work;
     consumer c;
     int i;
-    consumer_begin(&c, p, at, TEAMS > 1 ? 0 : warpgroup, row, pair);
+    parameter_touch((uint32_t)p->epilogue.d.ld);
+    consumer_begin(&c, p, at, TEAMS > 1 ? 0 : warpgroup, line, place);
     c.partial[0] = even;
     c.partial[1] = odd;
     c.acc = acc;
     work.tiles = direct_work_at(at->work);
     work.ends = false;
     work.passed = 0;
+    gemm_join(p, GEMM_THREADS);
     work.waits = TEAMS > 1 && warpgroup > 0 && other_take(p, &work); /* the other one begins */
     while (team_take(p, &work, &c, &item)) {
         HB_UNROLL
         for (i = 0; i < FRAGMENT; i++) {
             acc[i] = 0.0f;
         }
-        sum_tile(&c, item.end_block - item.first_block);
-        if (has_rows) {
-            epilogue(p, &item, acc, FRAGMENT, item.row + (int32_t)row, item.column + (int32_t)pair,
-                     false);
+        sum_tile(&c, (int32_t)shuffle_u32((uint32_t)(item.end_block - item.first_block), 0));
+#if WEIGHTS_ARE_LINES
+        if (vote_any(item.column + warp_line < p->n)) {
+            epilogue(p, &item, acc, FRAGMENT, item.row + (int32_t)place,
+                     item.column + (int32_t)line, true);
         }
+#else
+        if (vote_any(item.row + warp_line < item.row_end)) {
+            epilogue(p, &item, acc, FRAGMENT, item.row + (int32_t)line,
+                     item.column + (int32_t)place, false);
+        }
+#endif
     }
 }
 
 /* ---- the block ---------------------------------------------------------------------------------
  */
 
-HB_DEVICE void prepare(const gemm_params *p, const layout *at, uint32_t warp)
+/* A warp of its own: what the others need before they begin, then the scheduler. */
+HB_DEVICE void prepare_and_schedule(const gemm_params *p, const layout *at)
 {
-    if (warp == CONSUMER_WARPS && elect_one()) {
-        const ring r = ring_at(at->ring, GEMM_STAGES);
+    if (elect_one()) {
         if (p->k_blocks > 0) { /* else there are no maps */
             tma_prefetch_map(&p->b);
-        }
-        ring_init(&r, 2 + 32, TEAM_WARPS);
-    } else if (warp == CONSUMER_WARPS + 1 && elect_one()) {
-        if (p->k_blocks > 0) {
             tma_prefetch_map(&p->a);
         }
-        work_ring_init(at->work, CONSUMER_WARPS + 3);
+        work_ring_init(at->work, CONSUMER_WARPS + 2);
     }
-    scales_prepare(&p->a_scale, at->a_scales, GEMM_STAGES * SET * TILE_M, GEMM_THREADS);
-    scales_prepare(&p->b_scale, at->b_scales, GEMM_STAGES * SET * TILE_N, GEMM_THREADS);
-    gemm_begin(p);
+    scales_prepare(&p->a_scale, at->a_scales, GEMM_STAGES * SET * TILE_M, lane_index(), 32);
+    scales_prepare(&p->b_scale, at->b_scales, GEMM_STAGES * SET * TILE_N, lane_index(), 32);
+    gemm_join(p, GEMM_THREADS);
+    if (!work_is_direct(p)) {
+        work_schedule(p, TILE_M, TILE_N, work_ring_at(at->work));
+    }
 }
 
 KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
 {
     const layout at = layout_of_block();
     const uint32_t warp = warp_index();
-    prepare(p, &at, warp);
     if (warp < CONSUMER_WARPS) {
         setmaxnreg_inc(CONSUMER_REGISTERS);
         consume(p, &at, warp / 4u);
@@ -311,12 +342,12 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     }
     setmaxnreg_dec(PRODUCER_REGISTERS);
     if (warp == CONSUMER_WARPS) {
-        produce(p, &at, true);
+        produce(p, &at);
     } else if (warp == CONSUMER_WARPS + 1) {
-        produce(p, &at, false);
-    } else if (warp == CONSUMER_WARPS + 2) {
         produce_scales(p, &at);
-    } else if (!work_is_direct(p)) {
-        work_schedule(p, TILE_M, TILE_N, work_ring_at(at.work));
+    } else if (warp == CONSUMER_WARPS + 2) {
+        prepare_and_schedule(p, &at);
+    } else {
+        gemm_join(p, GEMM_THREADS);
     }
 }

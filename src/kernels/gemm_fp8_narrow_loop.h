@@ -14,9 +14,31 @@
 #include "kernels/tile/ring.h"
 #include "kernels/tile/wgmma_chain.h"
 
-/* Scales of a set, of rows g and g + 8; where B has one scale, times that. */
+/*
+ * LINES are what lies along the 64-row side, PLACES what lies across: rows of A and of B, or, with
+ * GEMM_SWAP, rows of B and of A.
+ */
+#if WEIGHTS_ARE_LINES
+#define LINE_TILE TILE_N
+#define PLACE_TILE TILE_M
+#define LINE_BYTES B_BYTES
+#define PLACE_BYTES A_BYTES
+#else
+#define LINE_TILE TILE_M
+#define PLACE_TILE TILE_N
+#define LINE_BYTES A_BYTES
+#define PLACE_BYTES B_BYTES
+#endif
+#define LINE_SCALES_BYTES (SET * LINE_TILE * 4)
+#define PLACE_SCALES_BYTES (SET * PLACE_TILE * 4)
+
+/* Scales of a set: of lines g and g + 8, times that of the places where they have one; where the
+ * places are tokens, also of this thread's. */
 typedef struct set_scales {
     float low[SET], high[SET];
+#if WEIGHTS_ARE_LINES
+    uint32_t place[SET][FRAGMENT / 2];
+#endif
 } set_scales;
 
 /*
@@ -26,35 +48,59 @@ typedef struct set_scales {
 typedef struct consumer {
     ring ahead;
     uint32_t behind;
-    smem_addr a, b;               /* this warpgroup's tiles of stage 0 */
-    smem_addr a_scales, b_scales; /* this thread's, of stage 0's first k block */
-    bool b_by_column;             /* scales of B: one a column, or one in all */
-    bool hands_over;              /* the other team has a tile behind this one */
-    uint32_t next_turn;           /* its barrier */
+    smem_addr lines, places;             /* this warpgroup's tiles of stage 0 */
+    smem_addr line_scales, place_scales; /* this thread's, of stage 0's first k block */
+    bool b_by_column;                    /* scales of B: one a column, or one in all */
+    bool hands_over;                     /* the other team has a tile behind this one */
+    uint32_t next_turn;                  /* its barrier */
     set_scales scales[2];
     float *partial[2]; /* of SET k blocks */
     float *acc;
 } consumer;
 
+#if WEIGHTS_ARE_LINES
+
 HB_DEVICE void load_scales(const consumer *c, set_scales *s, uint32_t stage)
 {
-    const smem_addr a = c->a_scales + stage * A_SCALES_BYTES;
-    const smem_addr b = c->b_scales + stage * B_SCALES_BYTES;
+    const smem_addr lines = c->line_scales + stage * LINE_SCALES_BYTES;
+    const smem_addr places = c->place_scales + stage * PLACE_SCALES_BYTES;
+    const smem_addr high = lines + (c->b_by_column ? 32u : 0u);
+    int i, j;
+    HB_UNROLL
+    for (i = 0; i < SET; i++) {
+        s->low[i] = smem_load_f32(lines + (uint32_t)i * (LINE_TILE * 4u));
+        s->high[i] = smem_load_f32(high + (uint32_t)i * (LINE_TILE * 4u));
+        HB_UNROLL
+        for (j = 0; j < FRAGMENT / 2; j += 2) {
+            smem_load_u32x2(places + (uint32_t)i * (PLACE_TILE * 4u) + (uint32_t)j * 16u,
+                            &s->place[i][j]);
+        }
+    }
+}
+
+#else
+
+HB_DEVICE void load_scales(const consumer *c, set_scales *s, uint32_t stage)
+{
+    const smem_addr lines = c->line_scales + stage * LINE_SCALES_BYTES;
+    const smem_addr places = c->place_scales + stage * PLACE_SCALES_BYTES;
     int i;
     HB_UNROLL
     for (i = 0; i < SET; i++) {
-        s->low[i] = smem_load_f32(a + (uint32_t)i * (TILE_M * 4u));
-        s->high[i] = smem_load_f32(a + (uint32_t)i * (TILE_M * 4u) + 32u);
+        s->low[i] = smem_load_f32(lines + (uint32_t)i * (LINE_TILE * 4u));
+        s->high[i] = smem_load_f32(lines + (uint32_t)i * (LINE_TILE * 4u) + 32u);
     }
     if (!c->b_by_column) {
         HB_UNROLL
         for (i = 0; i < SET; i++) {
-            const float of_b = smem_load_f32(b + (uint32_t)i * (TILE_N * 4u));
+            const float of_b = smem_load_f32(places + (uint32_t)i * (PLACE_TILE * 4u));
             s->low[i] = mul_rn(s->low[i], of_b);
             s->high[i] = mul_rn(s->high[i], of_b);
         }
     }
 }
+
+#endif
 
 /* Waits for the next stage and issues it, as one group, into set `which`. */
 HB_DEVICE void issue_set(consumer *c, int which)
@@ -67,16 +113,18 @@ HB_DEVICE void issue_set(consumer *c, int which)
     HB_UNROLL
     for (i = 0; i < SET; i++) {
         chain_issue(c->partial[which] + i * FRAGMENT,
-                    c->a + stage * STAGE_BYTES + (uint32_t)i * A_BYTES,
-                    c->b + stage * STAGE_BYTES + (uint32_t)i * B_BYTES);
+                    c->lines + stage * STAGE_BYTES + (uint32_t)i * LINE_BYTES,
+                    c->places + stage * STAGE_BYTES + (uint32_t)i * PLACE_BYTES);
     }
     wgmma_commit();
     load_scales(c, &c->scales[which], stage);
 }
 
+#if !WEIGHTS_ARE_LINES
+
 /*
- * acc = fma_rn(partial, scale of A * scale of B, acc): of four elements, 0 and 1 belong to row g of
- * the warp's 16, 2 and 3 to row g + 8; 0 and 2 to a column, 1 and 3 to the next.
+ * acc = fma_rn(partial, scale of A * scale of B, acc): of four elements, 0 and 1 belong to line g
+ * of the warp's 16, 2 and 3 to line g + 8; 0 and 2 to a place, 1 and 3 to the next.
  */
 HB_DEVICE void promote(float *acc, const float *partial, float low, float high)
 {
@@ -90,43 +138,80 @@ HB_DEVICE void promote(float *acc, const float *partial, float low, float high)
     }
 }
 
-HB_DEVICE void promote_columns(float *acc, const float *partial, float low, float high,
-                               smem_addr b_scales)
+#endif
+
+/* The same where every place has a scale: place[i / 2] is that of element i. */
+HB_DEVICE void promote_four(float *acc, const float *partial, float low, float high,
+                            const uint32_t place[2])
 {
-    int i;
+    const float even = f32_of_bits(place[0]), odd = f32_of_bits(place[1]);
+    acc[0] = fma_rn(partial[0], mul_rn(low, even), acc[0]);
+    acc[1] = fma_rn(partial[1], mul_rn(low, odd), acc[1]);
+    acc[2] = fma_rn(partial[2], mul_rn(high, even), acc[2]);
+    acc[3] = fma_rn(partial[3], mul_rn(high, odd), acc[3]);
+}
+
+#if WEIGHTS_ARE_LINES
+
+HB_DEVICE void promote_block(const consumer *c, int which, int i)
+{
+    const set_scales *s = &c->scales[which];
+    const float *partial = c->partial[which] + i * FRAGMENT;
+    int j;
     HB_UNROLL
-    for (i = 0; i < FRAGMENT; i += 4) {
-        uint32_t b[2];
-        smem_load_u32x2(b_scales + (uint32_t)i * 8u, b);
-        acc[i + 0] = fma_rn(partial[i + 0], mul_rn(low, f32_of_bits(b[0])), acc[i + 0]);
-        acc[i + 1] = fma_rn(partial[i + 1], mul_rn(low, f32_of_bits(b[1])), acc[i + 1]);
-        acc[i + 2] = fma_rn(partial[i + 2], mul_rn(high, f32_of_bits(b[0])), acc[i + 2]);
-        acc[i + 3] = fma_rn(partial[i + 3], mul_rn(high, f32_of_bits(b[1])), acc[i + 3]);
+    for (j = 0; j < FRAGMENT; j += 4) {
+        promote_four(c->acc + j, partial + j, s->low[i], s->high[i], &s->place[i][j / 2]);
     }
 }
+
+#else
+
+HB_DEVICE void promote_columns(const consumer *c, int which, int i)
+{
+    const set_scales *s = &c->scales[which];
+    const float *partial = c->partial[which] + i * FRAGMENT;
+    const smem_addr scales =
+        c->place_scales + c->behind * PLACE_SCALES_BYTES + (uint32_t)i * (PLACE_TILE * 4u);
+    int j;
+    HB_UNROLL
+    for (j = 0; j < FRAGMENT; j += 4) {
+        uint32_t place[2];
+        smem_load_u32x2(scales + (uint32_t)j * 8u, place);
+        promote_four(c->acc + j, partial + j, s->low[i], s->high[i], place);
+    }
+}
+
+#endif
 
 /* The first `blocks` of set `which`, which is the stage `behind`; gives the stage back. */
 HB_DEVICE void promote_set(consumer *c, int which, int32_t blocks)
 {
-    const set_scales *s = &c->scales[which];
-    const smem_addr b = c->b_scales + c->behind * B_SCALES_BYTES;
     int i;
+#if WEIGHTS_ARE_LINES
+    HB_UNROLL
+    for (i = 0; i < SET; i++) {
+        if (i < blocks) {
+            promote_block(c, which, i);
+        }
+    }
+#else
     if (c->b_by_column) {
         HB_UNROLL
         for (i = 0; i < SET; i++) {
             if (i < blocks) {
-                promote_columns(c->acc, c->partial[which] + i * FRAGMENT, s->low[i], s->high[i],
-                                b + (uint32_t)i * (TILE_N * 4u));
+                promote_columns(c, which, i);
             }
         }
     } else {
         HB_UNROLL
         for (i = 0; i < SET; i++) {
             if (i < blocks) {
-                promote(c->acc, c->partial[which] + i * FRAGMENT, s->low[i], s->high[i]);
+                promote(c->acc, c->partial[which] + i * FRAGMENT, c->scales[which].low[i],
+                        c->scales[which].high[i]);
             }
         }
     }
+#endif
     ring_release_loaded(&c->ahead, c->behind);
     c->behind = c->behind + 1 == GEMM_STAGES ? 0 : c->behind + 1;
 }

@@ -94,6 +94,9 @@ typedef struct gemm_groups {
 #define GEMM_LAUNCH_DEPENDENTS 2 /* let the next grid start early */
 #define GEMM_HOLDS_MINUS8 4      /* packed int4 words have the F3 form, else SM7 */
 #define GEMM_D_BOXES 8           /* D may be stored by its map */
+#define GEMM_D_PLAIN                                                                               \
+    16 /* D is bf16 in units of 16 bytes, has no terms, and all rows of a                          \
+          group up to its end are the group's */
 
 /* Rows of a box of D's map: W4A8, FP8 with D staged. */
 #define D_BOX_ROWS 8
@@ -105,11 +108,8 @@ typedef struct gemm_params {
     tensor_map b; /* FP8: (k, n, groups) e4m3, boxes of 128 x the kernel's rows of B x 1 */
     tensor_map d; /* with GEMM_D_BOXES: (2 * n, rows, planes) bytes, boxes of 128 x the kernel's
                      rows of D x 1, 128-byte swizzle */
-    const uint8_t *b_packed; /* W4A8: atoms of 4,096 bytes, [group][ceil(n/64)][k blocks] */
-    gemm_scales a_scale;
-    gemm_scales b_scale;
-    gemm_groups groups;
-    gemm_epilogue epilogue;
+    /* What every block reads first lies together, in 64 bytes: parameters that a multiprocessor has
+     * not read yet come from L2. */
     int32_t m; /* rows of A (MASKED: of a plane) */
     int32_t n;
     int32_t k_blocks; /* of 128: ceil((k + k_offset) / 128); 0 for an empty sum */
@@ -118,9 +118,16 @@ typedef struct gemm_params {
     int32_t k_groups; /* such blocks: ceil((k + k_offset) / block_k); 0 for an empty sum */
     int32_t k_splits; /* ranges of k with sums of their own; > 1: D is their f32 sums, one range
                          after the other at split_stride, and finish.h does the rest */
-    int64_t split_stride;
     int32_t flags;
-    int32_t a_box_rows; /* the rows of A of the kernel; FP8: of these no more than A has */
+    int32_t a_box_rows;  /* the rows of A of the kernel; FP8: of these no more than A has */
+    int32_t direct_high; /* dense and one range of k: tiles of the kernel along m and n; else 0 */
+    int32_t direct_wide;
+    const uint8_t *b_packed; /* W4A8: atoms of 4,096 bytes, [group][ceil(n/64)][k blocks] */
+    int64_t split_stride;
+    gemm_epilogue epilogue;
+    gemm_scales a_scale;
+    gemm_scales b_scale;
+    gemm_groups groups;
 } gemm_params;
 
 #endif

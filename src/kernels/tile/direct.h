@@ -21,7 +21,7 @@ typedef struct direct_work {
 
 HB_DEVICE bool work_is_direct(const gemm_params *p)
 {
-    return p->groups.kind == GEMM_DENSE && p->k_splits == 1;
+    return p->direct_high > 0;
 }
 
 HB_DEVICE direct_work direct_work_at(smem_addr memory)
@@ -46,8 +46,7 @@ HB_DEVICE work_item work_nothing(void)
 HB_DEVICE bool direct_tile(const gemm_params *p, uint32_t tile, uint32_t rows, uint32_t columns,
                            work_item *item)
 {
-    const uint32_t high = work_rounded_up((uint32_t)p->m, rows);
-    const uint32_t wide = work_rounded_up((uint32_t)p->n, columns);
+    const uint32_t high = (uint32_t)p->direct_high;
     uint32_t column = tile;
     if (high > 1) {
         column /= high;
@@ -57,7 +56,7 @@ HB_DEVICE bool direct_tile(const gemm_params *p, uint32_t tile, uint32_t rows, u
     item->row_end = p->m;
     item->column = (int32_t)(column * columns);
     item->end_block = p->k_blocks;
-    return column < wide;
+    return column < (uint32_t)p->direct_wide;
 }
 
 /* As work_take(), by the same warps, for tiles of rows x columns. */
@@ -72,13 +71,29 @@ HB_DEVICE bool direct_take(const gemm_params *p, direct_work *w, uint32_t rows, 
     return direct_tile(p, tile, rows, columns, item);
 }
 
+/* As gemm_join(), by a warp that waits for nothing but the first work item: where there is none it
+ * says that it has come and goes on. */
+HB_DEVICE void direct_begin(const gemm_params *p, uint32_t threads)
+{
+    if (!work_is_direct(p)) {
+        gemm_join(p, threads);
+        return;
+    }
+    barrier_arrive(START_BARRIER, threads);
+    grid_dependency_wait();
+    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
+        grid_launch_dependents();
+    }
+}
+
 /*
  * For kernels that take all tiles from the ring: does a block know its first one without the
  * scheduler?  Where the tiles of a column are one band, the order is the scheduler's.
  */
 HB_DEVICE bool direct_first_is_known(const gemm_params *p, uint32_t rows)
 {
-    return work_is_direct(p) && work_rounded_up((uint32_t)p->m, rows) <= WORK_BAND;
+    (void)rows;
+    return work_is_direct(p) && p->direct_high <= WORK_BAND;
 }
 
 /* Puts it into the ring, by one whole warp before the block's barrier; lane 0 has initialised the

@@ -306,6 +306,26 @@ HB_DEVICE void store_lines(const gemm_matrix *d, int64_t base, const float *acc,
     }
 }
 
+/* Lines are columns, D is of bf16. */
+HB_DEVICE void store_places_bf16(const gemm_matrix *d, int64_t base, const float *acc, int count,
+                                 const fragment_place *at)
+{
+    uint16_t *column = (uint16_t *)d->data + base + at->row * d->ld + at->column;
+    const bool low = at->column < at->column_end, high = at->column + 8 < at->column_end;
+    int i;
+    HB_UNROLL
+    for (i = 0; i < count; i += 2) {
+        const int32_t row = i / 4 * 8;
+        uint16_t *to = column + row * d->ld + i % 4 / 2 * 8;
+        if ((i % 4 == 0 ? low : high) && at->row + row < at->row_end) {
+            global_store_u16(to, cvt_bf16(acc[i]));
+        }
+        if ((i % 4 == 0 ? low : high) && at->row + row + 1 < at->row_end) {
+            global_store_u16(to + d->ld, cvt_bf16(acc[i + 1]));
+        }
+    }
+}
+
 /*
  * Sums of the calling thread to D.  acc[count], count a multiple of 4, is used up; at: its first
  * element.  All lanes of the warp take part.  across_rows: a constant, see FRAGMENT.
@@ -314,15 +334,25 @@ HB_DEVICE void epilogue(const gemm_params *p, const work_item *w, float *acc, in
                         int32_t row, int32_t column, bool across_rows)
 {
     const gemm_matrix *d = &p->epilogue.d;
-    const int64_t base = w->plane * d->plane_stride + w->split * p->split_stride;
+    int64_t base = w->plane * d->plane_stride;
     fragment_place at;
     int i;
     at.row = row;
     at.row_end = w->row_end;
     at.column = column;
     at.column_end = p->n;
-    at.labels = p->groups.labels;
+    at.labels = NULL;
     at.group = w->group;
+    if (HB_LIKELY(p->flags & GEMM_D_PLAIN)) {
+        if (across_rows) {
+            store_places_bf16(d, base, acc, count, &at);
+        } else {
+            store_lines_16(d, base, acc, count, &at, ELEMENT_BF16);
+        }
+        return;
+    }
+    base += w->split * p->split_stride;
+    at.labels = p->groups.labels;
     if (p->epilogue.has_terms) {
         apply_terms(p, w, acc, count, &at, across_rows);
     }

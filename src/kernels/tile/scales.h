@@ -41,15 +41,16 @@ HB_DEVICE void scales_copy(const gemm_scales *s, const float *of_block, smem_add
     }
 }
 
-/* By all threads of the block, before its barrier: ones in `floats` places from `at` on, if the
- * problem has no such scales. */
-HB_DEVICE void scales_prepare(const gemm_scales *s, smem_addr at, uint32_t floats, uint32_t threads)
+/* By threads `first` of `step`, before the block's barrier: ones in `floats` places from `at` on,
+ * if the problem has no such scales. */
+HB_DEVICE void scales_prepare(const gemm_scales *s, smem_addr at, uint32_t floats, uint32_t first,
+                              uint32_t step)
 {
     uint32_t i;
     if (s->data != NULL) {
         return;
     }
-    for (i = thread_index(); i < floats; i += threads) {
+    for (i = first; i < floats; i += step) {
         smem_store_f32(at + i * 4u, 1.0f);
     }
 }

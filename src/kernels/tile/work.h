@@ -283,6 +283,17 @@ HB_DEVICE void work_schedule(const gemm_params *p, uint32_t rows, uint32_t colum
     work_schedule_from(p, rows, columns, w, block_index());
 }
 
+/* The same where warps begin apart, by a named barrier: each joins when it has done its part. */
+#define START_BARRIER 3
+HB_DEVICE void gemm_join(const gemm_params *p, uint32_t threads)
+{
+    barrier_sync(START_BARRIER, threads);
+    grid_dependency_wait();
+    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
+        grid_launch_dependents();
+    }
+}
+
 /* By all threads, when barriers and constants are written: makes them known to the block and waits
  * for the grids before this one. */
 HB_DEVICE void gemm_begin(const gemm_params *p)

@@ -9,6 +9,9 @@
 #define HB_UNROLL _Pragma("unroll")
 #define HB_NO_UNROLL _Pragma("unroll 1")
 
+/* A condition that mostly holds: what depends on it comes next in the machine code. */
+#define HB_LIKELY(condition) __builtin_expect((condition) != 0, 1)
+
 /*
  * KERNEL(name, params_type, p, threads) { body }   with p of type const params_type *.
  * One block of `threads` threads an SM; parameters, tensor maps among them, travel by value.

@@ -8,6 +8,7 @@
 #define HB_DEVICE static inline
 #define HB_UNROLL
 #define HB_NO_UNROLL
+#define HB_LIKELY(condition) ((condition) != 0)
 
 /* The emulator starts every thread in `name` with a pointer to the launch's copy of the parameters.
  * */
