@@ -59,12 +59,11 @@ static halfbyte_status d_map_encode(const gemm_machine *machine, const kernel_ro
     return machine->encode(machine->context, &from, &gemm->d);
 }
 
-/* FP8 kernels copy no rows that A does not have: the copy engine takes long over what lies outside.
- * What is in their place in shared memory is multiplied and not stored. */
-static int32_t a_box_rows(const kernel_row *row, const halfbyte_problem *problem, int64_t m)
+/* No rows are copied that A does not have: the copy engine takes long over what lies outside.  What
+ * is in their place in shared memory is multiplied and not stored. */
+static int32_t a_box_rows(const kernel_row *row, int64_t m)
 {
-    const int64_t all = row->tile_m;
-    return (int32_t)(problem->family == HALFBYTE_FAMILY_FP8 && m < all ? m : all);
+    return (int32_t)(m < row->tile_m ? m : row->tile_m);
 }
 
 static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
@@ -76,7 +75,7 @@ static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
     if (problem->k == 0) {
         return HALFBYTE_SUCCESS; /* nothing is read */
     }
-    gemm->a_box_rows = a_box_rows(row, problem, operands->m);
+    gemm->a_box_rows = a_box_rows(row, operands->m);
     gemm_map from = map_of(&operands->a, problem->k, operands->m, planes_of(problem),
                            (uint32_t)gemm->a_box_rows);
     CHECK_STATUS(machine->encode(machine->context, &from, &gemm->a));

@@ -142,6 +142,19 @@ static int32_t flags_of(const halfbyte_problem *problem, const halfbyte_operands
            (minus8 ? GEMM_HOLDS_MINUS8 : 0);
 }
 
+/* GEMM_D_PLAIN, GEMM_D_SCALED */
+static int32_t plain_flags(const halfbyte_problem *problem, const gemm_epilogue *epilogue)
+{
+    if (problem->k_splits != 1 || problem->grouping == HALFBYTE_GROUPING_LABELS ||
+        epilogue->d.type != ELEMENT_BF16 || epilogue->d.vectors != 2) {
+        return 0;
+    }
+    const bool scaled = epilogue->column_scale.data == NULL &&
+                        epilogue->channel_scale.data == NULL && epilogue->bias.data == NULL &&
+                        !epilogue->has_alpha && epilogue->c.data == NULL;
+    return (scaled ? GEMM_D_SCALED : 0) | (epilogue->has_terms ? 0 : GEMM_D_PLAIN);
+}
+
 void gemm_params_fill(const halfbyte_problem *problem, const halfbyte_operands *operands,
                       gemm_params *params)
 {
@@ -174,9 +187,5 @@ void gemm_params_fill(const halfbyte_problem *problem, const halfbyte_operands *
                                     params->block_k);
     params->k_splits = 1;
     params->flags = flags_of(problem, operands);
-    if (problem->k_splits == 1 && problem->grouping != HALFBYTE_GROUPING_LABELS &&
-        !params->epilogue.has_terms && params->epilogue.d.type == ELEMENT_BF16 &&
-        params->epilogue.d.vectors == 2) {
-        params->flags |= GEMM_D_PLAIN;
-    }
+    params->flags |= plain_flags(problem, &params->epilogue);
 }

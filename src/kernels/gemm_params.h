@@ -94,9 +94,10 @@ typedef struct gemm_groups {
 #define GEMM_LAUNCH_DEPENDENTS 2 /* let the next grid start early */
 #define GEMM_HOLDS_MINUS8 4      /* packed int4 words have the F3 form, else SM7 */
 #define GEMM_D_BOXES 8           /* D may be stored by its map */
-#define GEMM_D_PLAIN                                                                               \
-    16 /* D is bf16 in units of 16 bytes, has no terms, and all rows of a                          \
-          group up to its end are the group's */
+/* D is bf16 in units of 16 bytes, and all rows of a group up to its end are the group's; there are
+ * no terms, or none but the scale of A. */
+#define GEMM_D_PLAIN 16
+#define GEMM_D_SCALED 32
 
 /* Rows of a box of D's map: W4A8, FP8 with D staged. */
 #define D_BOX_ROWS 8
@@ -119,7 +120,7 @@ typedef struct gemm_params {
     int32_t k_splits; /* ranges of k with sums of their own; > 1: D is their f32 sums, one range
                          after the other at split_stride, and finish.h does the rest */
     int32_t flags;
-    int32_t a_box_rows;  /* the rows of A of the kernel; FP8: of these no more than A has */
+    int32_t a_box_rows;  /* the rows of A of the kernel, of these no more than A has */
     int32_t direct_high; /* dense and one range of k: tiles of the kernel along m and n; else 0 */
     int32_t direct_wide;
     const uint8_t *b_packed; /* W4A8: atoms of 4,096 bytes, [group][ceil(n/64)][k blocks] */

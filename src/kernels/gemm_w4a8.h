@@ -53,6 +53,7 @@
 #define FRAGMENT (TILE_TOKENS / 2)
 #define WARPGROUPS (TILE_ROWS / 64)
 #define CONSUMER_WARPS (WARPGROUPS * 4)
+#define RING_TAKERS CONSUMER_WARPS /* warps that give a stage back */
 #define SCALE_WARPS 2
 #define SCALES_AHEAD (TILE_TOKENS == 16 && TILE_ROWS == 128 && GEMM_GROUPS == 1)
 #define GEMM_THREADS (128 + CONSUMER_WARPS * 32)
@@ -235,6 +236,8 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
     c.words = thread_index() % 128u * 16u;
 #endif
     c.acc = acc;
+    parameter_touch((uint32_t)p->epilogue.d.ld);
+    gemm_join(p, GEMM_THREADS);
     trips = next_trips(at->work, 0);
 #if GEMM_PARTIALS == 1
     if (trips > 0) {
@@ -261,20 +264,28 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
     across_end();
 }
 
+/* The scheduler's warp: what the others need before they begin, and the first work item where it is
+ * known; then all other tiles. */
+HB_DEVICE void prepare_and_schedule(const gemm_params *p, const layout *at)
+{
+    if (lane_index() == 0) {
+        work_ring_init(at->work, CONSUMER_WARPS + 3);
+        if (p->flags & GEMM_D_BOXES) {
+            tma_prefetch_map(&p->d);
+        }
+    }
+    if (direct_first_is_known(p, TILE_TOKENS)) {
+        work_ring first = work_ring_at(at->work);
+        direct_put_first(p, &first, TILE_TOKENS, TILE_ROWS);
+    }
+    gemm_join(p, GEMM_THREADS);
+    known_schedule(p, at->work, TILE_TOKENS, TILE_ROWS);
+}
+
 KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
 {
     const layout at = layout_of_block();
     const uint32_t warp = warp_index();
-    if (thread_index() == 0) {
-        const ring r = ring_at(at.ring, GEMM_STAGES);
-        ring_init(&r, 1 + SCALE_ARRIVALS + (p->a_scale.data != NULL ? 32 : 0), CONSUMER_WARPS);
-        work_ring_init(at.work, CONSUMER_WARPS + 3);
-    }
-    block_sync();
-    grid_dependency_wait();
-    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
-        grid_launch_dependents();
-    }
     if (warp >= 4) {
 #if TILE_ROWS > 64
         setmaxnreg_inc(CONSUMER_REGISTERS);
@@ -288,8 +299,10 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     if (warp == 0) {
         produce(p, &at);
     } else if (warp == 1) {
-        work_schedule(p, TILE_TOKENS, TILE_ROWS, work_ring_at(at.work));
+        prepare_and_schedule(p, &at);
     } else {
+        scales_touch(p);
+        gemm_join(p, GEMM_THREADS);
         produce_scales(p, at.scales, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work),
                        warp - 2u);
     }

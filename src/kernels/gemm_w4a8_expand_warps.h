@@ -57,7 +57,7 @@ HB_DEVICE void load_stage(const gemm_params *p, const layout *at, const ring *r,
                        atoms + (int64_t)panel * p->k_blocks * ATOM_BYTES, ATOM_BYTES, packed,
                        L2_EVICT_FIRST);
     }
-    mbarrier_arrive_expect_tx(full, TOKEN_BYTES);
+    mbarrier_arrive_expect_tx(full, BLOCK_K * (uint32_t)p->a_box_rows);
     tma_load_3d_hint(stage + A_BYTES, &p->a, full, block * BLOCK_K - p->k_offset, tokens->row,
                      tokens->plane, L2_EVICT_LAST);
 }

@@ -7,6 +7,7 @@
 #define HALFBYTE_KERNELS_GEMM_W4A8_PRODUCER_H
 
 #include "kernels/gemm_w4a8_tiles.h"
+#include "kernels/tile/direct.h"
 #include "kernels/tile/int4_atom.h"
 #include "kernels/tile/ring.h"
 
@@ -37,24 +38,29 @@ HB_DEVICE void load_stage(const gemm_params *p, const work_item *item, const uin
     }
 }
 
-/* One warp, of which one lane issues: keeps the ring full, through all tiles without a pause. */
+/* One warp, of which one lane makes the ring's barriers and issues: keeps the ring full, through
+ * all tiles without a pause. */
 HB_DEVICE void produce(const gemm_params *p, const layout *at)
 {
     const bool issues = elect_one();
     const int64_t panels = (p->n + 63) / 64;
     ring r = ring_at(at->ring, GEMM_STAGES);
-    work_ring work = work_ring_at(at->work);
+    known_work work = known_work_at(p, at->work, TILE_TOKENS);
     work_item item;
     int32_t i;
-    while (work_take(&work, &item)) {
+    if (issues) {
+        ring_init(&r, 1 + SCALE_ARRIVALS + (p->a_scale.data != NULL ? 32 : 0), RING_TAKERS);
+    }
+    known_begin(p, &work, GEMM_THREADS);
+    while (known_take(p, &work, TILE_TOKENS, TILE_ROWS, &item)) {
         const int64_t panel = item.group * panels + item.column / 64;
         const uint8_t *weights = p->b_packed + panel * p->k_blocks * ATOM_BYTES;
         const int32_t blocks = item.end_block - item.first_block;
         for (i = 0; issues && i < padded_blocks(0, blocks); i += STAGE_BLOCKS) {
             const int32_t left = blocks - i < 0 ? 0 : blocks - i;
             const int32_t count = left < STAGE_BLOCKS ? left : STAGE_BLOCKS;
-            const uint32_t bytes =
-                (uint32_t)count * ATOM_BYTES * panels_of(p, &item) + STAGE_BLOCKS * TOKEN_BYTES;
+            const uint32_t bytes = (uint32_t)count * ATOM_BYTES * panels_of(p, &item) +
+                                   STAGE_BLOCKS * BLOCK_K * (uint32_t)p->a_box_rows;
             const smem_addr full = r.full + r.stage * 8u;
             ring_wait_empty(&r);
             fence_proxy_async(); /* the weights and the tokens there were read by ordinary loads */

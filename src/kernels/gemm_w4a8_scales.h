@@ -127,6 +127,15 @@ HB_DEVICE int32_t group_at(const gemm_params *p, int32_t block, int q)
     return (block + q / GEMM_GROUPS) * groups_of(p) + q % GEMM_GROUPS;
 }
 
+/* Reads what a scale warp needs of the parameters, while it has nothing else to do. */
+HB_DEVICE void scales_touch(const gemm_params *p)
+{
+    parameter_touch((uint32_t)p->a_scale.stride_mn);
+    parameter_touch((uint32_t)p->a_scale.mn_shift);
+    parameter_touch((uint32_t)p->b_scale.mn_shift);
+    parameter_touch((uint32_t)p->epilogue.row_scale.stride);
+}
+
 #define TURN_GROUPS (TURN_STAGES * STAGE_GROUPS)
 
 /* Elements from the first group of a turn to each of its groups, to the last where they end. */
@@ -286,10 +295,6 @@ HB_DEVICE void prefetch_scales(const gemm_params *p, const scale_tile *tile, con
                     of_a.row * a->stride_mn + scale_offset(a, mine));
     }
 }
-
-/* Two scale warps: of 64 rows' scales each takes every second turn, of 128 rows' each half the rows
- * of every turn.  Four, of 64 rows: every fourth turn. */
-#define SCALE_ARRIVALS WARPGROUPS /* at a stage */
 
 /* Waits for the stage and fills it. */
 HB_DEVICE void fill_scales(const gemm_params *p, const scale_tile *tile, const ring *r,

@@ -11,6 +11,10 @@
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/work.h"
 
+/* Two scale warps: of 64 rows' scales each takes every second turn, of 128 rows' each half the rows
+ * of every turn.  Four, of 64 rows: every fourth turn. */
+#define SCALE_ARRIVALS WARPGROUPS /* at a stage */
+
 /* A tile's k blocks, filled up to whole trips. */
 HB_DEVICE int32_t padded_blocks(int32_t first_block, int32_t end_block)
 {

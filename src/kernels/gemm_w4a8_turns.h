@@ -63,6 +63,7 @@
 #define SCALE_WARPS (TILE_TOKENS == 16 ? 4 : 2)
 #define SCALES_AHEAD (TILE_TOKENS == 16)
 #define GEMM_THREADS ((2 + CONSUMER_WARPS + SCALE_WARPS) * 32)
+#define RING_TAKERS 4 /* warps that give a stage back */
 #define IS_CONSUMER(warp) ((warp) >= 4 && (SCALE_WARPS == 2 || (warp) < 4 + CONSUMER_WARPS))
 #define SCALE_WARP(warp) ((warp) - (SCALE_WARPS == 2 || (warp) < 4 ? 2u : CONSUMER_WARPS + 2u))
 
@@ -172,6 +173,20 @@ HB_DEVICE consumer consumer_of(const gemm_params *p, const layout *at, uint32_t 
     return c;
 }
 
+/* Few tokens go to D as they are: sooner than by way of the staging. */
+HB_DEVICE void store_plain(const gemm_params *p, const work_item *item, const float *acc)
+{
+    const uint32_t thread = thread_index_anew() % 128u;
+    fragment_place at;
+    at.row = item->row + (int32_t)(thread % 4u * 2u);
+    at.row_end = item->row_end;
+    at.column = item->column + (int32_t)(thread / 32u * 16u + thread % 32u / 4u);
+    at.column_end = p->n;
+    at.labels = NULL;
+    at.group = item->group;
+    store_places_bf16(&p->epilogue.d, item->plane * p->epilogue.d.plane_stride, acc, FRAGMENT, &at);
+}
+
 HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
 {
     FRAGMENT_U32(a0, ATOM_REGISTERS);
@@ -185,7 +200,11 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
     FRAGMENT_F32(acc, FRAGMENT);
     consumer c = consumer_of(p, at, which);
     work_item item = work_nothing();
+#ifdef NO_WARM
+    bool stores = false;
+#else
     bool stores = true;
+#endif
     uint32_t tiles = 0;
     int32_t turns = 0;
     int i;
@@ -198,6 +217,8 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
     c.partial[2] = partial2;
     c.partial[3] = partial3;
     c.acc = acc;
+    parameter_touch((uint32_t)p->epilogue.d.ld);
+    gemm_join(p, GEMM_THREADS);
     for (;;) {
         if (turns == 0) {
             HB_UNROLL
@@ -205,7 +226,9 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
                 acc[i] = 0.0f;
             }
         }
-        if (stores) {
+        if (stores && TILE_TOKENS == 16 && HB_LIKELY(p->flags & GEMM_D_SCALED) && p->k_blocks > 0) {
+            store_plain(p, &item, acc);
+        } else if (stores) {
             epilogue_across(p, &item, acc, FRAGMENT, item.column, turns == 0,
                             at->staging + which * STAGING_BYTES, 1u + which,
                             thread_index_anew() % 128u);
@@ -226,51 +249,32 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
 
 /* ---- the block ------------------------------------------------------------------------------- */
 
-/* Barriers, and the first work item where it is known. */
-HB_DEVICE void prepare(const gemm_params *p, const layout *at, uint32_t warp)
+/* The scheduler's warp: what the others need before they begin, and the first work item where it is
+ * known; then all other tiles. */
+HB_DEVICE void prepare_and_schedule(const gemm_params *p, const layout *at)
 {
     uint32_t i;
-    if (warp == 0 && elect_one()) {
-        const ring r = ring_at(at->ring, GEMM_STAGES);
-        if (p->k_blocks > 0) { /* else there is no map */
-            tma_prefetch_map(&p->a);
+    if (lane_index() == 0) {
+        work_ring_init(at->work, CONSUMER_WARPS + SCALE_WARPS + 1);
+        for (i = 0; i < CONSUMER_WARPS; i++) {
+            mbarrier_init(at->batons + i * 8u, 1);
         }
         if (p->flags & GEMM_D_BOXES) {
             tma_prefetch_map(&p->d);
         }
-        for (i = 0; i < CONSUMER_WARPS; i++) {
-            mbarrier_init(at->batons + i * 8u, 1);
-        }
-        ring_init(&r, 1 + SCALE_ARRIVALS + (p->a_scale.data != NULL ? 32 : 0), 4);
-    } else if (warp == 1) {
-        if (lane_index() == 0) {
-            work_ring_init(at->work, CONSUMER_WARPS + SCALE_WARPS + 1);
-        }
-        if (direct_first_is_known(p, TILE_TOKENS)) {
-            work_ring first = work_ring_at(at->work);
-            direct_put_first(p, &first, TILE_TOKENS, TILE_ROWS);
-        }
     }
-    gemm_begin(p);
-}
-
-/* All tiles of the block but one that is in the ring already. */
-HB_DEVICE void schedule(const gemm_params *p, const layout *at)
-{
-    work_ring work = work_ring_at(at->work);
-    uint32_t tile = block_index();
     if (direct_first_is_known(p, TILE_TOKENS)) {
-        work_ring_advance(&work);
-        tile += block_count();
+        work_ring first = work_ring_at(at->work);
+        direct_put_first(p, &first, TILE_TOKENS, TILE_ROWS);
     }
-    work_schedule_from(p, TILE_TOKENS, TILE_ROWS, work, tile);
+    gemm_join(p, GEMM_THREADS);
+    known_schedule(p, at->work, TILE_TOKENS, TILE_ROWS);
 }
 
 KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
 {
     const layout at = layout_of_block();
     const uint32_t warp = warp_index();
-    prepare(p, &at, warp);
     if (IS_CONSUMER(warp)) {
 #ifdef CONSUMER_REGISTERS
         setmaxnreg_inc(CONSUMER_REGISTERS);
@@ -284,8 +288,10 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     if (warp == 0) {
         produce(p, &at);
     } else if (warp == 1) {
-        schedule(p, &at);
+        prepare_and_schedule(p, &at);
     } else {
+        scales_touch(p);
+        gemm_join(p, GEMM_THREADS);
         produce_scales(p, at.scales, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work),
                        SCALE_WARP(warp));
     }

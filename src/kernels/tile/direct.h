@@ -80,10 +80,7 @@ HB_DEVICE void direct_begin(const gemm_params *p, uint32_t threads)
         return;
     }
     barrier_arrive(START_BARRIER, threads);
-    grid_dependency_wait();
-    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
-        grid_launch_dependents();
-    }
+    gemm_wait_for_grids(p);
 }
 
 /*
@@ -96,14 +93,77 @@ HB_DEVICE bool direct_first_is_known(const gemm_params *p, uint32_t rows)
     return work_is_direct(p) && p->direct_high <= WORK_BAND;
 }
 
+/* Named barrier: the warp that has not joined the others learns that the ring of items is there. */
+#define WORK_BARRIER 4
+
+/* The tiles of a warp that is to begin at once: the first, where it is known, is worked out and
+ * only later found in the ring too. */
+typedef struct known_work {
+    work_ring ring;
+    bool works_out; /* the next tile */
+    bool has_ahead; /* of the ring the tile that it had last */
+} known_work;
+
+HB_DEVICE known_work known_work_at(const gemm_params *p, smem_addr memory, uint32_t rows)
+{
+    known_work w;
+    w.ring = work_ring_at(memory);
+    w.works_out = direct_first_is_known(p, rows);
+    w.has_ahead = false;
+    return w;
+}
+
+/* As gemm_join(), but waits for nobody if the first tile is known. */
+HB_DEVICE void known_begin(const gemm_params *p, const known_work *w, uint32_t threads)
+{
+    if (!w->works_out) {
+        gemm_join(p, threads);
+        return;
+    }
+    barrier_arrive(START_BARRIER, threads);
+    gemm_wait_for_grids(p);
+}
+
+/* As work_take(). */
+HB_DEVICE bool known_take(const gemm_params *p, known_work *w, uint32_t rows, uint32_t columns,
+                          work_item *item)
+{
+    if (w->works_out) {
+        w->works_out = false;
+        w->has_ahead = true;
+        return direct_tile(p, block_index(), rows, columns, item);
+    }
+    if (w->has_ahead) {
+        w->has_ahead = false;
+        barrier_sync(WORK_BARRIER, 64);
+        work_take(&w->ring, item);
+    }
+    return work_take(&w->ring, item);
+}
+
 /* Puts it into the ring, by one whole warp before the block's barrier; lane 0 has initialised the
- * ring.  There is a tile for every block: no more are launched (blocks_of(), gemm_launch.c). */
+ * ring, and a warp with known_work may be waiting for it.  There is a tile for every block: no more
+ * are launched (blocks_of(), gemm_launch.c). */
 HB_DEVICE void direct_put_first(const gemm_params *p, work_ring *w, uint32_t rows, uint32_t columns)
 {
     work_item item;
     if (direct_tile(p, block_index(), rows, columns, &item)) {
         work_put(w, &item);
     }
+    barrier_arrive(WORK_BARRIER, 64);
+}
+
+/* The scheduler of a kernel whose first tile direct_put_first() may have put. */
+HB_DEVICE void known_schedule(const gemm_params *p, smem_addr memory, uint32_t rows,
+                              uint32_t columns)
+{
+    work_ring work = work_ring_at(memory);
+    uint32_t tile = block_index();
+    if (direct_first_is_known(p, rows)) {
+        work_ring_advance(&work);
+        tile += block_count();
+    }
+    work_schedule_from(p, rows, columns, work, tile);
 }
 
 #endif

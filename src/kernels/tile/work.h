@@ -283,11 +283,9 @@ HB_DEVICE void work_schedule(const gemm_params *p, uint32_t rows, uint32_t colum
     work_schedule_from(p, rows, columns, w, block_index());
 }
 
-/* The same where warps begin apart, by a named barrier: each joins when it has done its part. */
-#define START_BARRIER 3
-HB_DEVICE void gemm_join(const gemm_params *p, uint32_t threads)
+/* By every thread, before it touches what other grids write. */
+HB_DEVICE void gemm_wait_for_grids(const gemm_params *p)
 {
-    barrier_sync(START_BARRIER, threads);
     grid_dependency_wait();
     if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
         grid_launch_dependents();
@@ -299,10 +297,15 @@ HB_DEVICE void gemm_join(const gemm_params *p, uint32_t threads)
 HB_DEVICE void gemm_begin(const gemm_params *p)
 {
     block_sync();
-    grid_dependency_wait();
-    if (p->flags & GEMM_LAUNCH_DEPENDENTS) {
-        grid_launch_dependents();
-    }
+    gemm_wait_for_grids(p);
+}
+
+/* The same where warps begin apart, by a named barrier: each joins when it has done its part. */
+#define START_BARRIER 3
+HB_DEVICE void gemm_join(const gemm_params *p, uint32_t threads)
+{
+    barrier_sync(START_BARRIER, threads);
+    gemm_wait_for_grids(p);
 }
 
 #endif
