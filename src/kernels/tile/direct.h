@@ -71,11 +71,11 @@ HB_DEVICE bool direct_take(const gemm_params *p, direct_work *w, uint32_t rows, 
     return direct_tile(p, tile, rows, columns, item);
 }
 
-/* As gemm_join(), by a warp that waits for nothing but the first work item: where there is none it
+/* As gemm_join(), by a warp that waits for nothing but the first work item: where it knows that, it
  * says that it has come and goes on. */
-HB_DEVICE void direct_begin(const gemm_params *p, uint32_t threads)
+HB_DEVICE void direct_begin(const gemm_params *p, uint32_t threads, bool knows_first)
 {
-    if (!work_is_direct(p)) {
+    if (!knows_first) {
         gemm_join(p, threads);
         return;
     }
@@ -94,6 +94,29 @@ HB_DEVICE bool direct_first_is_known(const gemm_params *p, uint32_t rows)
 {
     (void)rows;
     return work_is_direct(p) && p->direct_high <= WORK_BAND;
+}
+
+/* A taker that has the first item by itself passes over it in the ring.  It need not be there yet:
+ * its slot is free again when all takers have said so. */
+HB_DEVICE void direct_pass_first(work_ring *w)
+{
+    if (elect_one()) {
+        mbarrier_arrive(work_empty(w));
+    }
+    work_ring_advance(w);
+}
+
+/* A taker that has not waited at the start waits here before it comes to the ring; the warp that
+ * has initialised the ring says so. */
+#define DIRECT_RING_BARRIER 4
+HB_DEVICE void direct_await_ring(void)
+{
+    barrier_sync(DIRECT_RING_BARRIER, 64);
+}
+
+HB_DEVICE void direct_ring_is_ready(void)
+{
+    barrier_arrive(DIRECT_RING_BARRIER, 64);
 }
 
 /* Puts it into the ring, by one whole warp before the block's barrier; lane 0 has initialised the
