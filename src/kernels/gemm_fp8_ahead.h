@@ -14,7 +14,7 @@
  *    v   | 64 rows, consumer 1   |          warps 8 .. 11
  *        +-----------+-----------+
  *          chain 0     chain 1  (chain 2)   four instructions a k block each
- *          producer                         warp 0: one lane issues the copies of A and B
+ *          loads                            warp 0: one lane issues the copies of A and B
  *          scales                           warp 1: fetches the scales, 4 bytes a copy
  *          scheduler                        warp 2: says which tile is next
  *          sender                           warp 3: with GEMM_D_STAGED, has tiles of D carried away
@@ -40,6 +40,11 @@
  *
  * SCALES travel through the ring like the tiles, as far ahead (tile/scales.h).
  *
+ * START.  A block finds neither instructions nor parameters in its caches, and each line comes from
+ * L2.  So warps prepare apart and meet when they have; the one that loads makes the ring's barriers
+ * itself.  Where the block's first tile is known (direct.h) it waits for nobody, and neither it nor
+ * the scales ask the scheduler.  Parameters are touched ahead of their use.
+ *
  * WAITS.  ptxas keeps an open wgmma group over a loop's back edge only if the wait for it is wait
  * 0, so the first wait of each trip is that; the others leave the chain just issued pending.
  *
@@ -47,6 +52,7 @@
  */
 #include "kernels/gemm_params.h"
 #include "kernels/hopper/hopper.h"
+#include "kernels/tile/direct.h"
 #include "kernels/tile/epilogue.h"
 #include "kernels/tile/ring.h"
 #include "kernels/tile/store_down.h"
@@ -72,7 +78,7 @@
 #endif
 #define UNROLL_BLOCKS 4 /* k blocks a trip of the main loop */
 #define WHOLE_TRIPS 0
-#define PROMOTE_APART (CHAINS == 3) /* with two chains it gained nothing */
+#define PROMOTE_APART 1
 
 #define TILE_M 128
 #define TILE_N (GEMM_CHAINS * GEMM_CHAIN_N + GEMM_LAST_CHAIN_N)
@@ -152,11 +158,14 @@ HB_DEVICE void store_tile(const gemm_params *p, const layout *at, const work_ite
     store_down(p, item, acc, TILE_N / 2, item->row + (int32_t)group * DOWN_ROWS, warp % 4u,
                at->staging + group * STAGING_BYTES, at->sent + group * 16u, turn & 1u);
 #else
-    const int32_t mine = item->row + (int32_t)(warp * 16u + lane_index() / 4u);
-    const int32_t pair = item->column + (int32_t)(lane_index() % 4u * 2u);
+    const uint32_t lane = thread_index_anew() % 32u;
+    const int32_t mine = item->row + (int32_t)(warp * 16u + lane / 4u);
+    const int32_t pair = item->column + (int32_t)(lane % 4u * 2u);
     (void)at;
     (void)turn;
-    if (store_wide_is_usual(p)) {
+    if (HB_LIKELY(p->flags & GEMM_D_PLAIN)) {
+        store_wide_plain(p, item, acc, TILE_N / 2, mine, pair);
+    } else if (store_wide_is_usual(p)) {
         store_wide_usual(p, item, acc, TILE_N / 2, mine, pair);
     } else {
         store_wide_any(p, item, acc, TILE_N / 2, mine, pair);
@@ -176,6 +185,8 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warp)
     consumer c;
     bool works, more;
     uint32_t turn;
+    parameter_touch((uint32_t)p->epilogue.d.ld);
+    parameter_touch((uint32_t)p->m);
     c.ahead = ring_at(at->ring, GEMM_STAGES);
     c.stages = at->stages;
     c.a_offset = warp / 4u * (64u * BLOCK_K);
@@ -185,6 +196,7 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warp)
     c.partial[1] = partial1;
     c.acc = acc;
     c.p = p;
+    gemm_join(p, GEMM_THREADS);
     works = work_await(&work);
     next_stage(&c, works && p->k_blocks > 0);
     issue(&c, 0, partial0);
@@ -200,50 +212,80 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warp)
     wgmma_wait(0);
 }
 
-/* ---- the kernel ------------------------------------------------------------------------------ */
+/* ---- the block ------------------------------------------------------------------------------- */
 
-/* By all threads: barriers and constant scales. */
-HB_DEVICE void prepare(const gemm_params *p, const layout *at)
+/* Producer warps whose way to the first tile is short: see START. */
+HB_DEVICE void load_tiles(const gemm_params *p, const layout *at)
+{
+    const ring r = ring_at(at->ring, GEMM_STAGES);
+    const bool knows_first = direct_first_is_known(p);
+    if (elect_one()) {
+        ring_init(&r, 1 + 32, CONSUMER_WARPS);
+    }
+    direct_begin(p, GEMM_THREADS, knows_first);
+    produce_tiles(p, at->stages, r, work_ring_at(at->work), knows_first);
+}
+
+HB_DEVICE void fetch_scales(const gemm_params *p, const layout *at)
+{
+    parameter_touch((uint32_t)p->a_scale.stride_mn);
+    parameter_touch((uint32_t)p->a_scale.mn_shift);
+    parameter_touch((uint32_t)p->b_scale.mn_shift);
+    gemm_join(p, GEMM_THREADS);
+    produce_block_scales(p, at->scales, SCALE_BYTES, SEGMENT, SEGMENTS,
+                         ring_at(at->ring, GEMM_STAGES), work_ring_at(at->work),
+                         direct_first_is_known(p));
+}
+
+/* What the others need before they begin, then the scheduler. */
+HB_DEVICE void prepare_and_schedule(const gemm_params *p, const layout *at)
 {
     uint32_t stage;
-    if (thread_index() == 0) {
-        const ring r = ring_at(at->ring, GEMM_STAGES);
-        ring_init(&r, 1 + 32, CONSUMER_WARPS);
+    if (elect_one()) {
+        if (p->k_blocks > 0) { /* else there are no maps */
+            tma_prefetch_map(&p->a);
+            tma_prefetch_map(&p->b);
+        }
         work_ring_init(at->work, CONSUMER_WARPS + 2 + GEMM_D_STAGED);
 #if GEMM_D_STAGED
+        if (p->flags & GEMM_D_BOXES) {
+            tma_prefetch_map(&p->d);
+        }
         down_init(at->sent, 2);
 #endif
     }
     for (stage = 0; stage < GEMM_STAGES; stage++) {
         const smem_addr scales = at->scales + stage * SCALE_BYTES;
-        scales_prepare(&p->a_scale, scales, TILE_M, thread_index(), GEMM_THREADS);
-        scales_prepare(&p->b_scale, scales + TILE_M * 4u, SEGMENTS, thread_index(), GEMM_THREADS);
+        scales_prepare(&p->a_scale, scales, TILE_M, lane_index(), 32);
+        scales_prepare(&p->b_scale, scales + TILE_M * 4u, SEGMENTS, lane_index(), 32);
     }
+    if (direct_first_is_known(p)) {
+        direct_ring_is_ready();
+    }
+    gemm_join(p, GEMM_THREADS);
+    work_schedule(p, TILE_M, TILE_N, work_ring_at(at->work));
 }
 
 KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
 {
     const layout at = layout_of_block();
     const uint32_t warp = warp_index();
-    prepare(p, &at);
-    gemm_begin(p);
     if (warp >= 4) {
         setmaxnreg_inc(CONSUMER_REGISTERS);
         consume(p, &at, warp - 4u);
         return;
     }
     setmaxnreg_dec(PRODUCER_REGISTERS);
-    if (warp == 0) {
-        produce_tiles(p, at.stages, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work));
+    if (HB_LIKELY(warp == 0)) { /* else a table of roles, which would come from L2 too */
+        load_tiles(p, &at);
     } else if (warp == 1) {
-        produce_block_scales(p, at.scales, SCALE_BYTES, SEGMENT, SEGMENTS,
-                             ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work));
+        fetch_scales(p, &at);
     } else if (warp == 2) {
-        work_schedule(p, TILE_M, TILE_N, work_ring_at(at.work));
-    }
+        prepare_and_schedule(p, &at);
+    } else {
+        gemm_join(p, GEMM_THREADS);
 #if GEMM_D_STAGED
-    else {
         down_send_tiles(p, at.staging, TILE_N, at.sent, work_ring_at(at.work));
-    }
 #endif
+    }
 }

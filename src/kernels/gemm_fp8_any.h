@@ -181,7 +181,7 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     }
     setmaxnreg_dec(PRODUCER_REGISTERS);
     if (warp == 0) {
-        produce_tiles(p, at.stages, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work));
+        produce_tiles(p, at.stages, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work), false);
     } else if (warp == 1) {
         produce_scales(p, &at);
     } else if (warp == 2) {

@@ -156,7 +156,7 @@ HB_DEVICE void produce(const gemm_params *p, const layout *at)
     if (issues) {
         ring_init(&r, 1 + 32, TEAM_WARPS);
     }
-    direct_begin(p, GEMM_THREADS);
+    direct_begin(p, GEMM_THREADS, work_is_direct(p));
     while (direct_take(p, &work, TILE_M, TILE_N, &item)) {
         for (block = item.first_block; issues && block < item.end_block; block += SET) {
             produce_set(p, at, &item, block, &r);

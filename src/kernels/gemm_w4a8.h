@@ -274,7 +274,7 @@ HB_DEVICE void prepare_and_schedule(const gemm_params *p, const layout *at)
             tma_prefetch_map(&p->d);
         }
     }
-    if (direct_first_is_known(p, TILE_TOKENS)) {
+    if (direct_first_is_known(p)) {
         work_ring first = work_ring_at(at->work);
         direct_put_first(p, &first, TILE_TOKENS, TILE_ROWS);
     }

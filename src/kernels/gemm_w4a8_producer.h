@@ -45,13 +45,13 @@ HB_DEVICE void produce(const gemm_params *p, const layout *at)
     const bool issues = elect_one();
     const int64_t panels = (p->n + 63) / 64;
     ring r = ring_at(at->ring, GEMM_STAGES);
-    known_work work = known_work_at(p, at->work, TILE_TOKENS);
+    known_work work = known_work_at(p, at->work);
     work_item item;
     int32_t i;
     if (issues) {
         ring_init(&r, 1 + SCALE_ARRIVALS + (p->a_scale.data != NULL ? 32 : 0), RING_TAKERS);
     }
-    known_begin(p, &work, GEMM_THREADS);
+    direct_begin(p, GEMM_THREADS, work.works_out);
     while (known_take(p, &work, TILE_TOKENS, TILE_ROWS, &item)) {
         const int64_t panel = item.group * panels + item.column / 64;
         const uint8_t *weights = p->b_packed + panel * p->k_blocks * ATOM_BYTES;

@@ -204,6 +204,10 @@ static const harness_problem table[] = {
     RAW(40, 136, 96, LABELS, 4, 2, WIDE | ALL_OF_B, A(OUTER, MN), K(128, BF16, K_MAJOR), D(BF16),
         ZERO),
     RAW(20, 72, 640, DENSE, 1, 1, PAIRS, A(OUTER, MN), K(128, F32, MN_MAJOR), D(F32), SPLITS(3)),
+
+    /* Dense tiles of one block, more than the ring of items has slots: some warps pass over the
+     * first item there (tile/direct.h). */
+    FP8(520, 8, 16, DENSE, 1, 1, MUTANTS | WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 

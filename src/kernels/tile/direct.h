@@ -71,11 +71,11 @@ HB_DEVICE bool direct_take(const gemm_params *p, direct_work *w, uint32_t rows, 
     return direct_tile(p, tile, rows, columns, item);
 }
 
-/* As gemm_join(), by a warp that waits for nothing but the first work item: where there is none it
+/* As gemm_join(), by a warp that waits for nothing but the first work item: where it knows that, it
  * says that it has come and goes on. */
-HB_DEVICE void direct_begin(const gemm_params *p, uint32_t threads)
+HB_DEVICE void direct_begin(const gemm_params *p, uint32_t threads, bool knows_first)
 {
-    if (!work_is_direct(p)) {
+    if (!knows_first) {
         gemm_join(p, threads);
         return;
     }
@@ -87,14 +87,33 @@ HB_DEVICE void direct_begin(const gemm_params *p, uint32_t threads)
  * For kernels that take all tiles from the ring: does a block know its first one without the
  * scheduler?  Where the tiles of a column are one band, the order is the scheduler's.
  */
-HB_DEVICE bool direct_first_is_known(const gemm_params *p, uint32_t rows)
+HB_DEVICE bool direct_first_is_known(const gemm_params *p)
 {
-    (void)rows;
     return work_is_direct(p) && p->direct_high <= WORK_BAND;
 }
 
-/* Named barrier: the warp that has not joined the others learns that the ring of items is there. */
-#define WORK_BARRIER 4
+/* A taker that has the first item by itself passes over it in the ring.  It need not be there yet:
+ * its slot is free again when all takers have said so. */
+HB_DEVICE void direct_pass_first(work_ring *w)
+{
+    if (elect_one()) {
+        mbarrier_arrive(work_empty(w));
+    }
+    work_ring_advance(w);
+}
+
+/* A taker that has not waited at the start waits here before it comes to the ring; the warp that
+ * has initialised the ring says so. */
+#define DIRECT_RING_BARRIER 4
+HB_DEVICE void direct_await_ring(void)
+{
+    barrier_sync(DIRECT_RING_BARRIER, 64);
+}
+
+HB_DEVICE void direct_ring_is_ready(void)
+{
+    barrier_arrive(DIRECT_RING_BARRIER, 64);
+}
 
 /* The tiles of a warp that is to begin at once: the first, where it is known, is worked out and
  * only later found in the ring too. */
@@ -104,24 +123,13 @@ typedef struct known_work {
     bool has_ahead; /* of the ring the tile that it had last */
 } known_work;
 
-HB_DEVICE known_work known_work_at(const gemm_params *p, smem_addr memory, uint32_t rows)
+HB_DEVICE known_work known_work_at(const gemm_params *p, smem_addr memory)
 {
     known_work w;
     w.ring = work_ring_at(memory);
-    w.works_out = direct_first_is_known(p, rows);
+    w.works_out = direct_first_is_known(p);
     w.has_ahead = false;
     return w;
-}
-
-/* As gemm_join(), but waits for nobody if the first tile is known. */
-HB_DEVICE void known_begin(const gemm_params *p, const known_work *w, uint32_t threads)
-{
-    if (!w->works_out) {
-        gemm_join(p, threads);
-        return;
-    }
-    barrier_arrive(START_BARRIER, threads);
-    gemm_wait_for_grids(p);
 }
 
 /* As work_take(). */
@@ -135,8 +143,8 @@ HB_DEVICE bool known_take(const gemm_params *p, known_work *w, uint32_t rows, ui
     }
     if (w->has_ahead) {
         w->has_ahead = false;
-        barrier_sync(WORK_BARRIER, 64);
-        work_take(&w->ring, item);
+        direct_await_ring();
+        direct_pass_first(&w->ring);
     }
     return work_take(&w->ring, item);
 }
@@ -150,7 +158,7 @@ HB_DEVICE void direct_put_first(const gemm_params *p, work_ring *w, uint32_t row
     if (direct_tile(p, block_index(), rows, columns, &item)) {
         work_put(w, &item);
     }
-    barrier_arrive(WORK_BARRIER, 64);
+    direct_ring_is_ready();
 }
 
 /* The scheduler of a kernel whose first tile direct_put_first() may have put. */
@@ -159,7 +167,7 @@ HB_DEVICE void known_schedule(const gemm_params *p, smem_addr memory, uint32_t r
 {
     work_ring work = work_ring_at(memory);
     uint32_t tile = block_index();
-    if (direct_first_is_known(p, rows)) {
+    if (direct_first_is_known(p)) {
         work_ring_advance(&work);
         tile += block_count();
     }

@@ -4,23 +4,31 @@
  * one of B (columns, 128), and the block's scales elsewhere.  Each warp walks the block's tiles by
  * itself and is ahead of the consumers by as much as the ring holds.
  *
- * Define TILE_M, A_BYTES, B_BYTES and STAGE_BYTES before including.
+ * knows_first: the warp makes the block's first tile without the work ring (direct.h).
+ *
+ * Define TILE_M, TILE_N, A_BYTES, B_BYTES and STAGE_BYTES before including.
  */
 #ifndef HALFBYTE_KERNELS_TILE_PRODUCERS_H
 #define HALFBYTE_KERNELS_TILE_PRODUCERS_H
 
+#include "kernels/tile/direct.h"
 #include "kernels/tile/ring.h"
 #include "kernels/tile/scales.h"
 #include "kernels/tile/work.h"
 
 /* One warp, of which one lane issues: both tiles of every k block, through all tiles of D without a
- * pause between them. */
-HB_DEVICE void produce_tiles(const gemm_params *p, smem_addr stages, ring r, work_ring work)
+ * pause between them.  With knows_first it has not waited for the block's start. */
+HB_DEVICE void produce_tiles(const gemm_params *p, smem_addr stages, ring r, work_ring work,
+                             bool knows_first)
 {
     const bool issues = elect_one();
-    work_item item;
+    bool first = knows_first;
+    work_item item = work_nothing();
     int32_t block;
-    while (work_take(&work, &item)) {
+    if (first) {
+        (void)direct_tile(p, block_index(), TILE_M, TILE_N, &item);
+    }
+    while (first || work_take(&work, &item)) {
         for (block = item.first_block; issues && block < item.end_block; block++) {
             const smem_addr stage = stages + r.stage * STAGE_BYTES;
             /* Boxes count whole, also where they hang over the edge. */
@@ -30,6 +38,11 @@ HB_DEVICE void produce_tiles(const gemm_params *p, smem_addr stages, ring r, wor
             ring_advance(&r);
         }
         warp_sync();
+        if (first) {
+            direct_await_ring();
+            direct_pass_first(&work);
+            first = false;
+        }
     }
 }
 
@@ -40,14 +53,20 @@ HB_DEVICE void produce_tiles(const gemm_params *p, smem_addr stages, ring r, wor
  * are worked out once a tile.
  */
 HB_DEVICE void produce_block_scales(const gemm_params *p, smem_addr scales, uint32_t stride,
-                                    int32_t segment, int32_t segments, ring r, work_ring work)
+                                    int32_t segment, int32_t segments, ring r, work_ring work,
+                                    bool knows_first)
 {
     const int32_t lane = (int32_t)lane_index();
     const int64_t rows32 = 32 * p->a_scale.stride_mn;
-    work_item item;
+    bool first = knows_first;
+    work_item item = work_nothing();
     int32_t block;
     int i;
-    while (work_take(&work, &item)) {
+    if (first) {
+        (void)direct_tile(p, block_index(), TILE_M, TILE_N, &item);
+        direct_pass_first(&work);
+    }
+    for (; first || work_take(&work, &item); first = false) {
         const int32_t row = item.row + lane, column = item.column + lane * segment;
         const int32_t rows = p->a_scale.data != NULL ? item.row_end - row : 0;
         const bool loads_b = p->b_scale.data != NULL && lane < segments && column < p->n;

@@ -3,9 +3,9 @@
  * From a wide fragment to D: what epilogue.h does, for kernels that hold so many sums that its
  * code, unrolled over all of them, would be too long.
  *
- * The usual D (bf16 or fp16 without terms, aligned) has straight code.  All else goes through
- * epilogue() a piece at a time: a piece is picked out of the registers by predicated moves, so that
- * there is one copy of that code.
+ * The usual D (bf16 or fp16 without terms, aligned) has straight code, and so has the commonest of
+ * it (GEMM_D_PLAIN), found by one test.  All else goes through epilogue() a piece at a time: a
+ * piece is picked out of the registers by predicated moves, so that there is one copy of that code.
  *
  * Lines of the fragment are rows of D (epilogue.h, FRAGMENT).
  */
@@ -19,6 +19,21 @@ HB_DEVICE bool store_wide_is_usual(const gemm_params *p)
 {
     return p->epilogue.d.vectors == 2 && p->epilogue.d.type != ELEMENT_F32 &&
            p->groups.labels == NULL && !p->epilogue.has_terms;
+}
+
+/* D with GEMM_D_PLAIN.  count: a multiple of 8. */
+HB_DEVICE void store_wide_plain(const gemm_params *p, const work_item *w, const float *acc,
+                                int count, int32_t row, int32_t column)
+{
+    const gemm_matrix *d = &p->epilogue.d;
+    fragment_place at;
+    at.row = row;
+    at.row_end = w->row_end;
+    at.column = column;
+    at.column_end = p->n;
+    at.labels = NULL;
+    at.group = w->group;
+    store_lines_16(d, w->plane * d->plane_stride, acc, count, &at, ELEMENT_BF16);
 }
 
 /* The usual D.  count: a multiple of 8. */
