@@ -136,15 +136,18 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t consumer
     ring r = ring_at(at->ring, GEMM_STAGES);
     work_ring work = work_ring_at(at->work);
     work_item item;
-    int32_t block;
+    int32_t left;
     int i;
     while (work_take(&work, &item)) {
+        /* By way of a shuffle: the ring's state is then the same for all lanes to the compiler too.
+         */
+        left = (int32_t)shuffle_u32((uint32_t)(item.end_block - item.first_block), 0);
         HB_UNROLL
         for (i = 0; i < TILE_N / 2; i++) {
             acc[i] = 0.0f;
         }
         HB_NO_UNROLL
-        for (block = item.first_block; block < item.end_block; block++) {
+        for (; left > 0; left--) {
             const smem_addr stage = at->stages + r.stage * STAGE_BYTES;
             const smem_addr a_scales = at->a_scales + r.stage * (TILE_M * 4u) + row * 4u;
             ring_wait_full(&r);

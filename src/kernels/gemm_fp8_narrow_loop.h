@@ -38,6 +38,8 @@ typedef struct set_scales {
     float low[SET], high[SET];
 #if WEIGHTS_ARE_LINES
     uint32_t place[SET][FRAGMENT / 2];
+#else
+    float of_b[SET];
 #endif
 } set_scales;
 
@@ -93,14 +95,32 @@ HB_DEVICE void load_scales(const consumer *c, set_scales *s, uint32_t stage)
     if (!c->b_by_column) {
         HB_UNROLL
         for (i = 0; i < SET; i++) {
-            const float of_b = smem_load_f32(places + (uint32_t)i * (PLACE_TILE * 4u));
-            s->low[i] = mul_rn(s->low[i], of_b);
-            s->high[i] = mul_rn(s->high[i], of_b);
+            s->of_b[i] = smem_load_f32(places + (uint32_t)i * (PLACE_TILE * 4u));
         }
     }
 }
 
 #endif
+
+/* Scales of set `which` times that of the places where they have one: when the loads of issue_set()
+ * have had time, and before the next ones, which ptxas would wait for as well. */
+HB_DEVICE void multiply_scales(consumer *c, int which)
+{
+#if WEIGHTS_ARE_LINES
+    (void)c;
+    (void)which;
+#else
+    set_scales *s = &c->scales[which];
+    int i;
+    if (!c->b_by_column) {
+        HB_UNROLL
+        for (i = 0; i < SET; i++) {
+            s->low[i] = mul_rn(s->low[i], s->of_b[i]);
+            s->high[i] = mul_rn(s->high[i], s->of_b[i]);
+        }
+    }
+#endif
+}
 
 /* Waits for the next stage and issues it, as one group, into set `which`. */
 HB_DEVICE void issue_set(consumer *c, int which)
@@ -235,19 +255,23 @@ HB_DEVICE void sum_tile(consumer *c, int32_t k_blocks)
     issue_set(c, 0);
     HB_NO_UNROLL
     for (; left > 2 * SET; left -= 2 * SET) {
+        multiply_scales(c, 0);
         wgmma_wait(0);
         issue_set(c, 1);
         promote_set(c, 0, SET);
+        multiply_scales(c, 1);
         wgmma_wait(0);
         issue_set(c, 0);
         promote_set(c, 1, SET);
     }
     /* The last one or two sets, of which the very last may be short. */
+    multiply_scales(c, 0);
     wgmma_wait(0);
     if (left > SET) {
         issue_set(c, 1);
         hand_over(c);
         promote_set(c, 0, SET);
+        multiply_scales(c, 1);
         wgmma_wait(0);
         promote_set(c, 1, left - SET);
     } else {

@@ -50,6 +50,7 @@
  */
 #include "kernels/gemm_params.h"
 #include "kernels/hopper/hopper.h"
+#include "kernels/tile/direct.h"
 #include "kernels/tile/epilogue.h"
 #include "kernels/tile/int4_atom.h"
 #include "kernels/tile/ring.h"
@@ -173,7 +174,8 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warp)
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
-/* By one thread. */
+/* By one lane of the warp that loads, which then waits for nobody: it says itself which tiles are
+ * the block's. */
 HB_DEVICE void barriers_init(const layout *at)
 {
     const ring r = ring_at(at->ring, GEMM_STAGES);
@@ -189,21 +191,26 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
 {
     const layout at = layout_of_block();
     const uint32_t warp = warp_index();
-    if (thread_index() == 0) {
-        barriers_init(&at);
-    }
-    gemm_begin(p);
     if (warp >= 4) {
         setmaxnreg_inc(CONSUMER_REGISTERS);
+        parameter_touch((uint32_t)p->epilogue.d.ld);
+        gemm_join(p, GEMM_THREADS);
         consume(p, &at, warp - 4u);
         return;
     }
     setmaxnreg_dec(PRODUCER_REGISTERS);
     if (warp == 0) {
+        if (elect_one()) {
+            barriers_init(&at);
+        }
+        direct_begin(p, GEMM_THREADS, true);
         produce(p, &at);
     } else if (warp == 1) {
+        scales_touch(p);
+        gemm_join(p, GEMM_THREADS);
         produce_row_scales(p, &at);
     } else {
+        gemm_join(p, GEMM_THREADS);
         expand(p, &at, warp - 2u);
     }
 }
