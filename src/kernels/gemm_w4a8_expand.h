@@ -203,6 +203,7 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
         if (elect_one()) {
             barriers_init(&at);
         }
+        warp_sync(); /* all lanes wait at them */
         direct_begin(p, GEMM_THREADS, true);
         produce(p, &at);
     } else if (warp == 1) {
