@@ -9,9 +9,9 @@ its accumulators or write its A registers, and no store may change shared memory
 code pass without a word, and the hardware does not hold it back. Every path through a kernel is
 followed.
 
-Nor may two or more R2UR stand between two instructions of a chain (one by accident): the ring's state
-is then in vector registers, and its way back costs as much as the products. Not looked at with
---expect-races.
+Nor may two or more R2UR stand between two instructions of a chain (one by accident): the ring's
+state is then in vector registers, and its way back costs as much as the products. Not looked at
+with --expect-races.
 
 --stage-d: these kernels write a tile of D to shared memory by stmatrix while products of the next
 are in flight. The listing does not show that no product reads from there (the emulator does); so

@@ -48,9 +48,18 @@ halfbyte_status gpu_plan_select(gpu *device, const halfbyte_problem *problem,
     return HALFBYTE_SUCCESS;
 }
 
+/* The map as an earlier run of the plan had it, or a new one. */
 static halfbyte_status encode(const void *context, const gemm_map *from, tensor_map *map)
 {
-    return check(gpu_tensor_map_encode(context, from, map));
+    const halfbyte_plan *plan = context;
+    if (plan->maps != NULL && map_cache_find(plan->maps, from, map)) {
+        return HALFBYTE_SUCCESS;
+    }
+    CHECK_STATUS(check(gpu_tensor_map_encode(plan->device->gpu, from, map)));
+    if (plan->maps != NULL) {
+        map_cache_keep(plan->maps, from, map);
+    }
+    return HALFBYTE_SUCCESS;
 }
 
 static halfbyte_status launches_run(gpu *device, gemm_launches *launches, halfbyte_stream stream)
@@ -78,13 +87,14 @@ static halfbyte_status launches_run(gpu *device, gemm_launches *launches, halfby
     return check(status);
 }
 
-halfbyte_status gpu_plan_run(gpu *device, gemm_kernel_set kernels, const tune_table *tune,
-                             const halfbyte_problem *problem, const halfbyte_operands *operands,
+halfbyte_status gpu_plan_run(const halfbyte_plan *plan, const halfbyte_operands *operands,
                              void *workspace, halfbyte_stream stream)
 {
-    const gemm_machine machine = {device->sm_count, encode, device};
-    const int kernel =
-        gemm_kernel_for(kernels, tune, problem, operands, gemm_sms(&machine, problem));
+    gpu *device = plan->device->gpu;
+    const halfbyte_problem *problem = &plan->problem;
+    const gemm_machine machine = {device->sm_count, encode, plan};
+    const int kernel = gemm_kernel_for(plan->kernels, plan->device->tune, problem, operands,
+                                       gemm_sms(&machine, problem));
     gemm_launches launches;
     CHECK_STATUS(gemm_launches_make(&machine, kernel, problem, operands, workspace, &launches));
     return launches_run(device, &launches, stream);

@@ -4,6 +4,7 @@
 #define HALFBYTE_API_GPU_EXECUTOR_H
 
 #include "api/gemm_select.h"
+#include "api/plan.h"
 #include "cuda/gpu.h"
 #include "halfbyte.h"
 
@@ -17,10 +18,9 @@ halfbyte_status gpu_plan_select(gpu *device, const halfbyte_problem *problem,
 
 /*
  * Enqueues the product.  Operands are checked, m and n not 0, the workspace is large enough.
- * Allocates nothing, waits for nothing.  tune: may be NULL.
+ * Allocates nothing, waits for nothing.
  */
-halfbyte_status gpu_plan_run(gpu *device, gemm_kernel_set kernels, const tune_table *tune,
-                             const halfbyte_problem *problem, const halfbyte_operands *operands,
+halfbyte_status gpu_plan_run(const halfbyte_plan *plan, const halfbyte_operands *operands,
                              void *workspace, halfbyte_stream stream);
 
 #endif

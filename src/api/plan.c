@@ -28,13 +28,20 @@ halfbyte_status halfbyte_plan_create(halfbyte_plan **plan, const halfbyte_proble
               (long long)copy.k_splits, (long long)copy.m_max, (long long)copy.n);
         CHECK_STATUS(gpu_plan_select(device->gpu, &copy, &kernels));
     }
-    halfbyte_plan *made = malloc(sizeof *made);
+    const bool on_gpu = device->executor == HALFBYTE_EXECUTOR_GPU;
+    const size_t bytes = sizeof(halfbyte_plan) + (on_gpu ? sizeof(map_cache) : 0);
+    halfbyte_plan *made = malloc(bytes);
     CHECK(made != NULL, HALFBYTE_ERR_OUT_OF_MEMORY, "out of memory making a plan (%zu bytes)",
-          sizeof *made);
+          bytes);
     made->problem = copy;
     made->device = device;
     made->workspace_bytes = workspace_bytes;
     made->kernels = kernels;
+    made->maps = NULL;
+    if (on_gpu) {
+        made->maps = (map_cache *)(made + 1);
+        map_cache_init(made->maps);
+    }
     *plan = made;
     return HALFBYTE_SUCCESS;
 }

@@ -37,8 +37,7 @@ halfbyte_status halfbyte_run(const halfbyte_plan *plan, const halfbyte_operands 
     }
     CHECK_STATUS(operands_check(&plan->problem, &copy));
     if (on_gpu) {
-        return gpu_plan_run(plan->device->gpu, plan->kernels, plan->device->tune, &plan->problem,
-                            &copy, workspace, stream);
+        return gpu_plan_run(plan, &copy, workspace, stream);
     }
     gemm_run(&plan->problem, &copy, plan->device->chain, plan->device->pool);
     return HALFBYTE_SUCCESS;

@@ -226,20 +226,26 @@ static void problem_make_w4a8(halfbyte_grouping grouping)
     operands.d = (halfbyte_matrix_out){address(3), N + 8, M * (N + 8)};
 }
 
-static halfbyte_status run(void)
+static halfbyte_status run_with(map_cache *maps)
 {
     halfbyte_problem resolved = plan.problem;
     problem_resolve(&resolved, HALFBYTE_PROFILE_SM90);
     const halfbyte_plan made = {.problem = resolved,
                                 .device = &device,
                                 .workspace_bytes = gemm_workspace_bytes(&resolved),
-                                .kernels = (gemm_kernel_set)1 << product};
+                                .kernels = (gemm_kernel_set)1 << product,
+                                .maps = maps};
     call_count = 0;
     allocations = 0;
     const halfbyte_status status =
         halfbyte_run(&made, &operands, address(7), made.workspace_bytes, stream);
     assert_int_equal(allocations, 0);
     return status;
+}
+
+static halfbyte_status run(void)
+{
+    return run_with(NULL);
 }
 
 static void calls_expect(const int *expected, int count)
@@ -282,6 +288,38 @@ static void test_one_launch(void **state)
     EXPECT_CALLS(ENCODE, ENCODE, PUSH, PRODUCT, POP);
     assert_true(passed.groups.kind == GEMM_RANGES && passed.groups.ends == address(6));
     assert_true(passed.groups.ends_stride == 1 && passed.groups.starts == NULL);
+}
+
+/* A plan's later runs have the maps of its first ones. */
+static void test_maps_again(void **state)
+{
+    (void)state;
+    static map_cache maps;
+    map_cache_init(&maps);
+    problem_make(HALFBYTE_GROUPING_DENSE);
+    assert_int_equal(run_with(&maps), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, ENCODE, PUSH, PRODUCT, POP);
+    const gemm_params first = passed;
+    memset(&passed, 0, sizeof passed);
+    assert_int_equal(run_with(&maps), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(PUSH, PRODUCT, POP);
+    assert_memory_equal(&passed.a, &first.a, sizeof first.a);
+    assert_memory_equal(&passed.b, &first.b, sizeof first.b);
+
+    operands.m--;
+    assert_int_equal(run_with(&maps), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, PUSH, PRODUCT, POP);
+    operands.b.data = address(9);
+    assert_int_equal(run_with(&maps), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, PUSH, PRODUCT, POP);
+
+    /* What could not be encoded is not kept. */
+    operands.a.data = address(10);
+    fails_at = 1;
+    assert_int_equal(run_with(&maps), HALFBYTE_ERR_CUDA);
+    fails_at = 0;
+    assert_int_equal(run_with(&maps), HALFBYTE_SUCCESS);
+    EXPECT_CALLS(ENCODE, PUSH, PRODUCT, POP);
 }
 
 static void test_more_launches(void **state)
@@ -434,6 +472,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_one_launch, fresh),
+        cmocka_unit_test_setup(test_maps_again, fresh),
         cmocka_unit_test_setup(test_more_launches, fresh),
         cmocka_unit_test_setup(test_early_start, fresh),
         cmocka_unit_test_setup(test_empty, fresh),

@@ -80,6 +80,11 @@ static void calls_test(session *s, halfbyte_family family, int step)
             const driver_calls calls = driver_calls_end(device);
             calls_check(s, &h.plan->problem, &calls);
             gpu_case_compare(s, &h.c, &h.on_gpu, "D of a counted run");
+            driver_calls_begin(device);
+            gpu_case_run(s, h.plan, &h.on_gpu);
+            session_expect(s, "no map of the same operands again",
+                           driver_calls_end(device).encodes == 0);
+            gpu_case_compare(s, &h.c, &h.on_gpu, "D of a run with the maps of another");
             runs++;
         }
         case_end(&h);
