@@ -208,6 +208,8 @@ static const harness_problem table[] = {
     /* Dense tiles of one block, more than the ring of items has slots: some warps pass over the
      * first item there (tile/direct.h). */
     FP8(520, 8, 16, DENSE, 1, 1, MUTANTS | WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
+    W4A8(8, 520, 128, DENSE, 1, 1, MUTANTS | WIDE, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
+    W4A8(8, 520, 64, DENSE, 1, 1, MUTANTS | WIDE, A(OUTER, MN), K(64, BF16, MN_MAJOR), D(BF16)),
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
