@@ -80,6 +80,7 @@ static void calls_test(session *s, halfbyte_family family, int step)
             const driver_calls calls = driver_calls_end(device);
             calls_check(s, &h.plan->problem, &calls);
             gpu_case_compare(s, &h.c, &h.on_gpu, "D of a counted run");
+            gpu_case_restore_d(s, &h.c, &h.on_gpu);
             driver_calls_begin(device);
             gpu_case_run(s, h.plan, &h.on_gpu);
             session_expect(s, "no map of the same operands again",
