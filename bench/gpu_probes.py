@@ -44,19 +44,13 @@ def driver_version():
 
 class Timer:
     """CUDA-event times of a call, 256 MiB written before each so that operands come from device
-    memory.  The launches are queued behind the flush, so the host's share is not in the time.  Each
-    series begins with BUSY_WRITES of such writes: a card that has been idle, as it is while the
-    CPU model checks what was computed, takes some ten milliseconds to be at its clock again."""
-
-    BUSY_WRITES = 400  # about 25 ms
+    memory.  The launches are queued behind the flush, so the host's share is not in the time."""
 
     def __init__(self, repeats):
         self.repeats = repeats
         self.flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
 
     def times(self, function, repeats=None, warm=2):
-        for _ in range(self.BUSY_WRITES):
-            self.flush.fill_(1)
         for _ in range(warm):
             function()
         events = []

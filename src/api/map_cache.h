@@ -6,8 +6,8 @@
  * A map says where a tensor lies and how, nothing of what is there, so one that was made for the
  * same description is right whatever has happened to the memory since.
  *
- * Any number of threads may use a cache at a time.  Nobody waits: an entry that another thread
- * holds is passed over, by the one that looks and by the one that keeps.
+ * Any number of threads may use a cache at a time.  Nobody waits: a set that another thread holds
+ * is passed over, by the one that looks and by the one that keeps.
  */
 #ifndef HALFBYTE_API_MAP_CACHE_H
 #define HALFBYTE_API_MAP_CACHE_H
@@ -18,18 +18,24 @@
 #include "cuda/gemm_map.h"
 #include "kernels/hopper/types.h"
 
-/* As many as the operands of some tens of layers that share a plan. */
-enum { MAP_CACHE_ENTRIES = 64 };
+/* As many entries as some tens of layers that share a plan have operands; in a set more than a run
+ * has maps, so that no run's maps take each other's place. */
+enum { MAP_CACHE_SETS = 16, MAP_CACHE_WAYS = 4 };
 
 typedef struct map_cache_entry {
-    atomic_flag busy;
     bool holds;
     gemm_map from;
     unsigned char map[sizeof(tensor_map)];
 } map_cache_entry;
 
+typedef struct map_cache_set {
+    atomic_flag busy;
+    unsigned next; /* of the entries, to be replaced */
+    map_cache_entry entries[MAP_CACHE_WAYS];
+} map_cache_set;
+
 typedef struct map_cache {
-    map_cache_entry entries[MAP_CACHE_ENTRIES];
+    map_cache_set sets[MAP_CACHE_SETS];
 } map_cache;
 
 /* Makes all entries empty. */
