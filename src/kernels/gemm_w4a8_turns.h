@@ -27,9 +27,10 @@
  *                      scales (gemm_w4a8_scales.h)
  *                      barriers of the ring and of the baton, work items
  *
- * START.  A dense problem's first tile stands in the work ring before the roles part
- * (tile/direct.h), and while the first copies are on their way the consumers run the epilogue once
- * for a tile without rows, to have its instructions at hand.
+ * START.  Warps prepare apart and meet when they have.  Where a dense problem's first tile is known
+ * (tile/direct.h) the warp that loads waits for nobody, and the scheduler has put the tile into the
+ * work ring before the others meet.  While the first copies are on their way the consumers run the
+ * epilogue once for a tile without rows, to have its instructions at hand.
  *
  * RESULT: docs/numerics.md sections 3 to 6, the same bits as every other kernel.
  */
@@ -200,11 +201,7 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
     FRAGMENT_F32(acc, FRAGMENT);
     consumer c = consumer_of(p, at, which);
     work_item item = work_nothing();
-#ifdef NO_WARM
-    bool stores = false;
-#else
     bool stores = true;
-#endif
     uint32_t tiles = 0;
     int32_t turns = 0;
     int i;
