@@ -267,7 +267,7 @@ def moved_descriptors(code):
             continue
         goes_on = before is not None and "RZ" not in instruction.operands[2:]
         between = code[before + 1:i] if goes_on else []
-        if sum(x.name == "R2UR" for x in between) > 1:
+        if sum(x.name.split(".")[0] == "R2UR" for x in between) > 1:
             findings[(instruction.address, code[before].address)] = (
                 "has descriptors from vector registers, behind one", instruction.text)
         before = None if "gsb0" in instruction.operands else i
@@ -313,8 +313,8 @@ def main(arguments):
         return 77
     kernels, multiplies, wrong = 0, 0, 0
     for cubin in cubins:
-        for kernel, (count, findings) in check_cubin(nvdisasm, cubin, staging,
-                                                        expect_races).items():
+        checked = check_cubin(nvdisasm, cubin, staging, expect_races)
+        for kernel, (count, findings) in checked.items():
             kernels += 1
             staging.discard(kernel)
             multiplies += count

@@ -9,6 +9,9 @@
 #include "api/problem_check.h"
 #include "api/struct_copy.h"
 
+/* The maps lie behind the plan. */
+_Static_assert(_Alignof(map_cache) <= _Alignof(halfbyte_plan), "as malloc() aligns a plan");
+
 halfbyte_status halfbyte_plan_create(halfbyte_plan **plan, const halfbyte_problem *problem,
                                      halfbyte_device *device)
 {

@@ -16,7 +16,7 @@
 
 /*
  * LINES are what lies along the 64-row side, PLACES what lies across: rows of A and of B, or, with
- * GEMM_SWAP, rows of B and of A.
+ * WEIGHTS_ARE_LINES, rows of B and of A.
  */
 #if WEIGHTS_ARE_LINES
 #define LINE_TILE TILE_N

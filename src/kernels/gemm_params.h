@@ -118,7 +118,7 @@ typedef struct gemm_params {
     int32_t block_k;  /* length of a block of docs/numerics.md section 4: 32, 64 or 128 */
     int32_t k_groups; /* such blocks: ceil((k + k_offset) / block_k); 0 for an empty sum */
     int32_t k_splits; /* ranges of k with sums of their own; > 1: D is their f32 sums, one range
-                         after the other at split_stride, and finish.h does the rest */
+                         after the other at split_stride, and add_splits.h does the rest */
     int32_t flags;
     int32_t a_box_rows;  /* the rows of A of the kernel, of these no more than A has */
     int32_t direct_high; /* dense and one range of k: tiles of the kernel along m and n; else 0 */

@@ -309,6 +309,8 @@ static void test_maps_again(void **state)
     operands.m--;
     assert_int_equal(run_with(&maps), HALFBYTE_SUCCESS);
     EXPECT_CALLS(ENCODE, PUSH, PRODUCT, POP);
+    assert_memory_not_equal(&passed.a, &first.a, sizeof first.a);
+    assert_memory_equal(&passed.b, &first.b, sizeof first.b);
     operands.b.data = address(9);
     assert_int_equal(run_with(&maps), HALFBYTE_SUCCESS);
     EXPECT_CALLS(ENCODE, PUSH, PRODUCT, POP);

@@ -25,7 +25,7 @@ HB_DEVICE void produce_tiles(const gemm_params *p, smem_addr stages, ring r, wor
     bool first = knows_first;
     work_item item = work_nothing();
     int32_t block;
-    if (first) {
+    if (first) { /* there is a tile for every block */
         (void)direct_tile(p, block_index(), TILE_M, TILE_N, &item);
     }
     while (first || work_take(&work, &item)) {

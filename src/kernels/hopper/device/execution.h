@@ -10,6 +10,14 @@ HB_DEVICE uint32_t thread_index(void)
     return threadIdx.x;
 }
 
+/* The same, read anew: what is computed from it takes no registers before. */
+HB_DEVICE uint32_t thread_index_anew(void)
+{
+    uint32_t index;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+    return index;
+}
+
 /* Reads a kernel parameter that is needed later into the multiprocessor's constant cache, while
  * there is time.  Nothing depends on the value: the instruction that seems to changes nothing. */
 HB_DEVICE void parameter_touch(uint32_t value)
@@ -19,14 +27,6 @@ HB_DEVICE void parameter_touch(uint32_t value)
                  "setp.eq.u32 p, %0, 0x7ff10001;\n"
                  "@p nanosleep.u32 0;\n"
                  "}\n" ::"r"(value));
-}
-
-/* The same, read anew: what is computed from it takes no registers before. */
-HB_DEVICE uint32_t thread_index_anew(void)
-{
-    uint32_t index;
-    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
-    return index;
 }
 
 /* Warp of the block, as a value that is uniform to the compiler too: roles are chosen by it. */

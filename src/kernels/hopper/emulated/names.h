@@ -12,9 +12,9 @@
 #define thread_index() emu_thread_index()
 #define thread_index_anew() emu_thread_index()
 /* A shuffle on the device too: the whole warp must come. */
-#define parameter_touch(value) ((void)(value))
 #define warp_index() emu_shuffle_u32(emu_thread_index() / 32, 0, HB_SITE("warp_index"))
 #define lane_index() (emu_thread_index() % 32)
+#define parameter_touch(value) ((void)(value))
 #define block_index() emu_block_index()
 #define block_count() emu_block_count()
 #define cluster_rank() emu_cluster_rank()
