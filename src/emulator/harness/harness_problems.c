@@ -205,6 +205,10 @@ static const harness_problem table[] = {
         ZERO),
     RAW(20, 72, 640, DENSE, 1, 1, PAIRS, A(OUTER, MN), K(128, F32, MN_MAJOR), D(F32), SPLITS(3)),
 
+    /* Groups of one block, many more than the ring of items has slots, for kernels that serve no
+     * ranges. */
+    FP8(6, 16, 64, MASKED, 24, 1, MUTANTS | COUNTS | WILD, A(1X128, MN), B(128X128, K), D(BF16)),
+
     /* Dense tiles of one block, more than the ring of items has slots: some warps pass over the
      * first item there (tile/direct.h). */
     FP8(520, 8, 16, DENSE, 1, 1, MUTANTS | WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
