@@ -274,10 +274,7 @@ HB_DEVICE void prepare_and_schedule(const gemm_params *p, const layout *at)
             tma_prefetch_map(&p->d);
         }
     }
-    if (direct_first_is_known(p)) {
-        work_ring first = work_ring_at(at->work);
-        direct_put_first(p, &first, TILE_TOKENS, TILE_ROWS);
-    }
+    known_put_first(p, at->work, TILE_TOKENS, TILE_ROWS);
     gemm_join(p, GEMM_THREADS);
     known_schedule(p, at->work, TILE_TOKENS, TILE_ROWS);
 }

@@ -179,12 +179,8 @@ HB_DEVICE void store_plain(const gemm_params *p, const work_item *item, const fl
 {
     const uint32_t thread = thread_index_anew() % 128u;
     fragment_place at;
-    at.row = item->row + (int32_t)(thread % 4u * 2u);
-    at.row_end = item->row_end;
-    at.column = item->column + (int32_t)(thread / 32u * 16u + thread % 32u / 4u);
-    at.column_end = p->n;
-    at.labels = NULL;
-    at.group = item->group;
+    fragment_place_set(&at, p, item, item->row + (int32_t)(thread % 4u * 2u),
+                       item->column + (int32_t)(thread / 32u * 16u + thread % 32u / 4u));
     store_places_bf16(&p->epilogue.d, item->plane * p->epilogue.d.plane_stride, acc, FRAGMENT, &at);
 }
 
@@ -260,10 +256,7 @@ HB_DEVICE void prepare_and_schedule(const gemm_params *p, const layout *at)
             tma_prefetch_map(&p->d);
         }
     }
-    if (direct_first_is_known(p)) {
-        work_ring first = work_ring_at(at->work);
-        direct_put_first(p, &first, TILE_TOKENS, TILE_ROWS);
-    }
+    known_put_first(p, at->work, TILE_TOKENS, TILE_ROWS);
     gemm_join(p, GEMM_THREADS);
     known_schedule(p, at->work, TILE_TOKENS, TILE_ROWS);
 }

@@ -149,19 +149,23 @@ HB_DEVICE bool known_take(const gemm_params *p, known_work *w, uint32_t rows, ui
     return work_take(&w->ring, item);
 }
 
-/* Puts it into the ring, by one whole warp before the block's barrier; lane 0 has initialised the
- * ring, and a warp with known_work may be waiting for it.  There is a tile for every block: no more
- * are launched (blocks_of(), gemm_launch.c). */
-HB_DEVICE void direct_put_first(const gemm_params *p, work_ring *w, uint32_t rows, uint32_t columns)
+/* Puts the first tile, where it is known, into the ring, by one whole warp before the block's
+ * barrier; lane 0 has initialised the ring, and a warp with known_work may be waiting for it.
+ * There is a tile for every block: no more are launched (blocks_of(), gemm_launch.c). */
+HB_DEVICE void known_put_first(const gemm_params *p, smem_addr memory, uint32_t rows,
+                               uint32_t columns)
 {
-    work_item item;
-    if (direct_tile(p, block_index(), rows, columns, &item)) {
-        work_put(w, &item);
+    if (direct_first_is_known(p)) {
+        work_ring first = work_ring_at(memory);
+        work_item item;
+        if (direct_tile(p, block_index(), rows, columns, &item)) {
+            work_put(&first, &item);
+        }
+        direct_ring_is_ready();
     }
-    direct_ring_is_ready();
 }
 
-/* The scheduler of a kernel whose first tile direct_put_first() may have put. */
+/* The scheduler of a kernel whose first tile known_put_first() may have put. */
 HB_DEVICE void known_schedule(const gemm_params *p, smem_addr memory, uint32_t rows,
                               uint32_t columns)
 {

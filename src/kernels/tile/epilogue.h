@@ -25,6 +25,18 @@ typedef struct fragment_place {
     int32_t group;
 } fragment_place;
 
+/* `at`: in the item's rows, all of which belong to its group. */
+HB_DEVICE void fragment_place_set(fragment_place *at, const gemm_params *p, const work_item *w,
+                                  int32_t row, int32_t column)
+{
+    at->row = row;
+    at->row_end = w->row_end;
+    at->column = column;
+    at->column_end = p->n;
+    at->labels = NULL;
+    at->group = w->group;
+}
+
 /* Does the group own row `row`, which is not before its first? */
 HB_DEVICE bool row_is_owned(const fragment_place *at, int32_t row)
 {
@@ -337,12 +349,7 @@ HB_DEVICE void epilogue(const gemm_params *p, const work_item *w, float *acc, in
     int64_t base = w->plane * d->plane_stride;
     fragment_place at;
     int i;
-    at.row = row;
-    at.row_end = w->row_end;
-    at.column = column;
-    at.column_end = p->n;
-    at.labels = NULL;
-    at.group = w->group;
+    fragment_place_set(&at, p, w, row, column);
     if (HB_LIKELY(p->flags & GEMM_D_PLAIN)) {
         if (across_rows) {
             store_places_bf16(d, base, acc, count, &at);

@@ -280,12 +280,9 @@ HB_DEVICE void epilogue_across(const gemm_params *p, const work_item *w, float *
                                uint32_t thread)
 {
     fragment_place at;
-    at.row = w->row + (int32_t)(thread % 4u * 2u);
-    at.row_end = w->row_end;
-    at.column = column + (int32_t)(thread / 32u * 16u + thread % 32u / 4u);
-    at.column_end = p->n;
+    fragment_place_set(&at, p, w, w->row + (int32_t)(thread % 4u * 2u),
+                       column + (int32_t)(thread / 32u * 16u + thread % 32u / 4u));
     at.labels = p->groups.labels;
-    at.group = w->group;
     if (p->epilogue.has_terms) {
         apply_terms_across(p, w, acc, count, &at, row_scale);
     }

@@ -27,12 +27,7 @@ HB_DEVICE void store_wide_plain(const gemm_params *p, const work_item *w, const 
 {
     const gemm_matrix *d = &p->epilogue.d;
     fragment_place at;
-    at.row = row;
-    at.row_end = w->row_end;
-    at.column = column;
-    at.column_end = p->n;
-    at.labels = NULL;
-    at.group = w->group;
+    fragment_place_set(&at, p, w, row, column);
     store_lines_16(d, w->plane * d->plane_stride, acc, count, &at, ELEMENT_BF16);
 }
 
@@ -43,12 +38,7 @@ HB_DEVICE void store_wide_usual(const gemm_params *p, const work_item *w, const 
     const gemm_matrix *d = &p->epilogue.d;
     const int64_t base = w->plane * d->plane_stride + w->split * p->split_stride;
     fragment_place at;
-    at.row = row;
-    at.row_end = w->row_end;
-    at.column = column;
-    at.column_end = p->n;
-    at.labels = NULL;
-    at.group = w->group;
+    fragment_place_set(&at, p, w, row, column);
     if (d->type == ELEMENT_BF16) {
         store_lines_16(d, base, acc, count, &at, ELEMENT_BF16);
     } else {
