@@ -155,6 +155,16 @@ static int32_t plain_flags(const halfbyte_problem *problem, const gemm_epilogue 
     return (scaled ? GEMM_D_SCALED : 0) | (epilogue->has_terms ? 0 : GEMM_D_PLAIN);
 }
 
+/* GEMM_SCALES_BY_FOUR: scales of type `to->type` from `to->data` on. */
+static int32_t by_four_flag(const gemm_scales *to, int64_t groups)
+{
+    const uintptr_t bytes = to->type == ELEMENT_F32 ? 4 : to->type == ELEMENT_E4M3 ? 1 : 2;
+    const bool by_four = to->data != NULL && to->stride_k == 1 && to->stride_k4 % 4 == 0 &&
+                         to->stride_mn % 4 == 0 && (groups <= 1 || to->group_stride % 4 == 0) &&
+                         (uintptr_t)to->data % (4 * bytes) == 0;
+    return by_four ? GEMM_SCALES_BY_FOUR : 0;
+}
+
 void gemm_params_fill(const halfbyte_problem *problem, const halfbyte_operands *operands,
                       gemm_params *params)
 {
@@ -188,4 +198,5 @@ void gemm_params_fill(const halfbyte_problem *problem, const halfbyte_operands *
     params->k_splits = 1;
     params->flags = flags_of(problem, operands);
     params->flags |= plain_flags(problem, &params->epilogue);
+    params->flags |= by_four_flag(&params->b_scale, problem->groups);
 }

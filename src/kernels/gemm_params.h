@@ -98,6 +98,9 @@ typedef struct gemm_groups {
  * no terms, or none but the scale of A. */
 #define GEMM_D_PLAIN 16
 #define GEMM_D_SCALED 32
+/* b_scale: four k groups' scales of a row, from a multiple of four on, lie side by side at a
+ * multiple of four times their size. */
+#define GEMM_SCALES_BY_FOUR 64
 
 /* Rows of a box of D's map: W4A8, FP8 with D staged. */
 #define D_BOX_ROWS 8

@@ -21,6 +21,7 @@
  *   GEMM_PARTIALS      partial accumulators: 2, or 1 where registers allow no more
  *   GEMM_GROUPS        weight groups a k block at most: 1, or 4 (groups of 32 and 64)
  *   GEMM_TOKEN_SCALES  scales of A along k: 0 never, 1 always, 2 both
+ *   GEMM_STORE_TOKENS  where not all of a tile's: those of D in the staging at a time, of 16
  *
  * SHARED MEMORY, from smem_base()
  *   stage s at s * STAGE_BYTES     weights: TILE_ROWS / 64 x STAGE_BLOCKS atoms of 4,096 bytes
@@ -39,6 +40,9 @@
 #include "kernels/tile/store_across.h"
 #include "kernels/tile/work.h"
 
+#ifndef GEMM_STORE_TOKENS
+#define GEMM_STORE_TOKENS GEMM_TILE_TOKENS
+#endif
 #if !defined(GEMM_NAME) || !defined(GEMM_TILE_ROWS) || !defined(GEMM_TILE_TOKENS) ||               \
     !defined(GEMM_STAGE_BLOCKS) || !defined(GEMM_STAGES) || !defined(GEMM_PARTIALS) ||             \
     !defined(GEMM_GROUPS) || !defined(GEMM_TOKEN_SCALES)
@@ -51,22 +55,23 @@
 #define UNROLL (STAGE_BLOCKS == 1 ? 2 : STAGE_BLOCKS) /* k blocks a trip of the main loop */
 #define BLOCK_K 128
 #define FRAGMENT (TILE_TOKENS / 2)
-#define WARPGROUPS (TILE_ROWS / 64)
-#define CONSUMER_WARPS (WARPGROUPS * 4)
+#define PANELS (TILE_ROWS / 64)
+#define CONSUMER_WARPS (PANELS * 4)
 #define RING_TAKERS CONSUMER_WARPS /* warps that give a stage back */
 #define SCALE_WARPS 2
-#define SCALES_AHEAD (TILE_TOKENS == 16 && TILE_ROWS == 128 && GEMM_GROUPS == 1)
+#define SCALES_AHEAD 0
 #define GEMM_THREADS (128 + CONSUMER_WARPS * 32)
 
 #define PANEL_BYTES (STAGE_BLOCKS * ATOM_BYTES) /* of one warpgroup's rows in a stage */
-#define WEIGHT_BYTES (WARPGROUPS * PANEL_BYTES)
+#define WEIGHT_BYTES (PANELS * PANEL_BYTES)
 #define TOKEN_BYTES (TILE_TOKENS * BLOCK_K) /* of a k block */
 #define STAGE_BYTES (WEIGHT_BYTES + STAGE_BLOCKS * TOKEN_BYTES)
 #define GROUP_SCALE_BYTES ((TILE_ROWS + TILE_TOKENS) * 4u)
 #define SCALE_BYTES (STAGE_BLOCKS * GEMM_GROUPS * GROUP_SCALE_BYTES)
-#define STAGING_BYTES ACROSS_STAGING_BYTES(TILE_TOKENS) /* of a warpgroup, for D */
+#define STAGING_BYTES ACROSS_STAGING_BYTES(GEMM_STORE_TOKENS) /* of a warpgroup, for D */
+#define PIECE (GEMM_STORE_TOKENS / 2) /* of the fragment, staged at a time */
 #define GEMM_SMEM_BYTES                                                                            \
-    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + WARPGROUPS * STAGING_BYTES +               \
+    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + PANELS * STAGING_BYTES +                   \
      RING_BYTES(GEMM_STAGES) + WORK_BYTES)
 
 #if GEMM_SMEM_BYTES > 232448
@@ -74,8 +79,8 @@
 #endif
 
 /* The pool of 3 x 168 registers a thread, shared out by need. */
-#define PRODUCER_REGISTERS (TILE_TOKENS > 128 ? 40 : TILE_TOKENS == 128 ? 88 : 56)
-#define CONSUMER_REGISTERS (TILE_TOKENS > 128 ? 232 : TILE_TOKENS == 128 ? 208 : 224)
+#define PRODUCER_REGISTERS (TILE_TOKENS > 128 ? 40 : TILE_TOKENS == 128 ? 88 : 72)
+#define CONSUMER_REGISTERS (TILE_TOKENS > 128 ? 232 : TILE_TOKENS == 128 ? 208 : 216)
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -95,7 +100,7 @@ HB_DEVICE layout layout_of_block(void)
     layout at;
     at.stages = smem_base();
     at.staging = at.stages + GEMM_STAGES * STAGE_BYTES; /* a multiple of 1,024 */
-    at.scales = at.staging + WARPGROUPS * STAGING_BYTES;
+    at.scales = at.staging + PANELS * STAGING_BYTES;
     at.ring = at.scales + GEMM_STAGES * SCALE_BYTES;
     at.work = at.ring + RING_BYTES(GEMM_STAGES);
     return at;
@@ -157,7 +162,7 @@ HB_DEVICE void sum_tile(const gemm_params *p, consumer *c, int32_t trips)
 HB_DEVICE void store_tile(const consumer *c, smem_addr staging, bool summed)
 {
     const work_item item = take_summed(c->work, c->tiles);
-    epilogue_across(c->p, &item, c->acc, FRAGMENT, item.column + (int32_t)c->warpgroup * 64,
+    epilogue_across(c->p, &item, c->acc, FRAGMENT, PIECE, item.column + (int32_t)c->warpgroup * 64,
                     !summed, staging, 1u + c->warpgroup, thread_index_anew() % 128u);
 }
 
@@ -180,8 +185,9 @@ HB_DEVICE void end_tile(consumer *c, smem_addr staging)
         issue_next(c);
         finish_tile(c);
         item = take_summed(c->work, c->tiles);
-        store_across(c->p, &item, c->acc, FRAGMENT, item.column + (int32_t)c->warpgroup * 64,
-                     staging, 1u + c->warpgroup, thread_index_anew() % 128u);
+        store_across_pieces(c->p, &item, c->acc, FRAGMENT, PIECE,
+                            item.column + (int32_t)c->warpgroup * 64, staging, 1u + c->warpgroup,
+                            thread_index_anew() % 128u);
     } else {
         finish_tile(c);
         store_tile(c, staging, true);
@@ -207,6 +213,12 @@ HB_DEVICE void consume_ahead(consumer *c, smem_addr staging, int32_t trips)
 }
 #endif
 
+/* The value itself, by way of a shuffle: what ptxas could compute anew in every trip it keeps. */
+HB_DEVICE uint32_t kept(uint32_t value)
+{
+    return shuffle_u32(value, lane_index());
+}
+
 HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgroup)
 {
     FRAGMENT_U32(a0, ATOM_REGISTERS);
@@ -218,11 +230,12 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
     FRAGMENT_F32(acc, FRAGMENT);
     consumer c;
     const smem_addr staging = at->staging + warpgroup * STAGING_BYTES;
+    const uint32_t words = thread_index() % 128u * 16u;
     int32_t trips;
     c.ahead = ring_at(at->ring, GEMM_STAGES);
     c.passed = 0;
     c.stages = at->stages;
-    c.stage[0] = c.stage[1] = at->stages;
+    c.stage[0] = c.stage[1] = 0;
     c.scales = at->scales;
     c.work = at->work;
     c.tiles = 0;
@@ -233,8 +246,11 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
     c.partial[0] = partial0;
 #if GEMM_PARTIALS == 2
     c.partial[1] = partial1;
-    c.words = thread_index() % 128u * 16u;
+#else
+    c.always = (int32_t)shuffle_u32((uint32_t)p->k_blocks, 0) >= 0;
 #endif
+    c.words = kept(at->stages + warpgroup * PANEL_BYTES + words);
+    c.rows = kept(at->scales + row_offset(warpgroup, words));
     c.acc = acc;
     parameter_touch((uint32_t)p->epilogue.d.ld);
     gemm_join(p, GEMM_THREADS);

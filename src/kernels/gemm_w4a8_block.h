@@ -40,7 +40,8 @@ HB_DEVICE void issue_chain(float *partial, const uint32_t *a, smem_addr tokens, 
     int step;
     HB_UNROLL
     for (step = first; step < end; step++) {
-        WGMMA(partial, a + 4 * step, wgmma_desc_advance(desc, (uint32_t)step * 32u), step != first);
+        WGMMA(partial, a + 4 * step, wgmma_desc_advance_low(desc, (uint32_t)step * 32u),
+              step != first);
     }
 }
 
@@ -56,15 +57,21 @@ typedef struct factors {
     smem_addr tokens;
 } factors;
 
-/* Those of the group whose scales begin at `at`. */
-HB_DEVICE factors load_factors(smem_addr at, uint32_t warpgroup, uint32_t words, bool a128)
+/* Byte offset of the thread's rows among a group's scales. */
+HB_DEVICE uint32_t row_offset(uint32_t warpgroup, uint32_t words)
+{
+    return warpgroup * 256u + (words / 8u & 0xf8u);
+}
+
+/* Those of the rows at `rows`, and of the tokens from `tokens` on. */
+HB_DEVICE factors load_factors(smem_addr rows, smem_addr tokens)
 {
     uint32_t pair[2];
     factors f;
-    smem_load_u32x2(at + warpgroup * 256u + (words / 8u & 0xf8u), pair);
+    smem_load_u32x2(rows, pair);
     f.low = f32_of_bits(pair[0]);
     f.high = f32_of_bits(pair[1]);
-    f.tokens = a128 ? at + token_offset(words) : 0;
+    f.tokens = tokens;
     return f;
 }
 

@@ -86,7 +86,6 @@
 /* For gemm_w4a8_scales.h: one weight group a stage, whose scales one warp fetches. */
 #define STAGE_BLOCKS 1
 #define UNROLL UNROLL_BLOCKS
-#define WARPGROUPS PANELS
 #define GEMM_GROUPS 1
 #define GEMM_TOKEN_SCALES 0
 #define SCALES_AHEAD 0

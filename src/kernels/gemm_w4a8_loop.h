@@ -24,35 +24,25 @@
 
 /* A consumer thread's place.  Fragments of block b are a[b % 2]. */
 typedef struct consumer {
-    uint32_t passed;    /* between tiles: stages done, modulo twice their number */
-    ring ahead;         /* in a tile: the stage that is decoded next */
-    uint32_t behind;    /* in a tile: index of the stage that is given back next */
-    smem_addr stage[2]; /* that of the even, the odd block decoded last */
+    uint32_t passed;   /* between tiles: stages done, modulo twice their number */
+    ring ahead;        /* in a tile: the stage that is decoded next */
+    uint32_t behind;   /* in a tile: index of the stage that is given back next */
+    uint32_t stage[2]; /* that of the even, the odd block decoded last: bytes from the first */
     smem_addr stages;
     smem_addr scales;
-    smem_addr work; /* ring of items */
-    uint32_t tiles; /* done */
+    smem_addr words; /* this thread's first word, in the first stage */
+    smem_addr rows;  /* the factors of its rows, in the first stage */
+    smem_addr work;  /* ring of items */
+    uint32_t tiles;  /* done */
     const gemm_params *p;
     uint32_t warpgroup;
-#if GEMM_PARTIALS == 2
-    uint32_t words; /* words_of_thread() */
+#if GEMM_PARTIALS == 1
+    bool always; /* true, which the compiler does not know */
 #endif
     uint32_t *a[2];
     float *partial[GEMM_PARTIALS];
     float *acc;
 } consumer;
-
-/* 16 * the thread's index in the warpgroup: where its words lie in an atom.  With one partial
- * accumulator no register is left to keep it in. */
-HB_DEVICE uint32_t words_of_thread(const consumer *c)
-{
-#if GEMM_PARTIALS == 2
-    return c->words;
-#else
-    (void)c;
-    return thread_index_anew() % 128u * 16u;
-#endif
-}
 
 /* Waits for the stage of block `u` of a trip. */
 HB_DEVICE void await_block(consumer *c, int u)
@@ -60,7 +50,7 @@ HB_DEVICE void await_block(consumer *c, int u)
     c->stage[u % 2] = c->stage[(u + 1) % 2];
     if (u % STAGE_BLOCKS == 0) {
         ring_wait_full(&c->ahead);
-        c->stage[u % 2] = c->stages + c->ahead.stage * STAGE_BYTES;
+        c->stage[u % 2] = c->ahead.stage * STAGE_BYTES;
         ring_advance(&c->ahead);
     }
 }
@@ -68,8 +58,7 @@ HB_DEVICE void await_block(consumer *c, int u)
 /* Loads and decodes block `u` of a trip. */
 HB_DEVICE void prepare(const consumer *c, loop_kind kind, int u)
 {
-    const smem_addr atom = c->stage[u % 2] + c->warpgroup * PANEL_BYTES +
-                           (uint32_t)(u % STAGE_BLOCKS) * ATOM_BYTES + words_of_thread(c);
+    const smem_addr atom = c->words + c->stage[u % 2] + (uint32_t)(u % STAGE_BLOCKS) * ATOM_BYTES;
     uint32_t words[8];
     load_words(atom, words);
     decode_words(words, kind.f3, c->a[u % 2]);
@@ -84,18 +73,25 @@ HB_DEVICE float *partial_of(const consumer *c, loop_kind kind, int u, int g)
 HB_DEVICE void issue(const consumer *c, loop_kind kind, int u, int g)
 {
     const smem_addr tokens =
-        c->stage[u % 2] + WEIGHT_BYTES + (uint32_t)(u % STAGE_BLOCKS) * TOKEN_BYTES;
+        c->stages + c->stage[u % 2] + WEIGHT_BYTES + (uint32_t)(u % STAGE_BLOCKS) * TOKEN_BYTES;
     const int steps = 4 / kind.groups;
     wgmma_fence();
     issue_chain(partial_of(c, kind, u, g), c->a[u % 2], tokens, g * steps, (g + 1) * steps);
     wgmma_commit();
 }
 
-/* Scales of group g of block u, in the stage that is given back next. */
-HB_DEVICE smem_addr scales_of(const consumer *c, int u, int g)
+/* Those of group g of block u, in the stage that is given back next: bytes from the first stage's
+ * first. */
+HB_DEVICE uint32_t scales_of(const consumer *c, int u, int g)
 {
-    return c->scales + c->behind * SCALE_BYTES +
+    return c->behind * SCALE_BYTES +
            (uint32_t)((u % STAGE_BLOCKS) * GEMM_GROUPS + g) * GROUP_SCALE_BYTES;
+}
+
+/* The factors of this thread's tokens, in the first stage. */
+HB_DEVICE smem_addr tokens_at(const consumer *c)
+{
+    return c->scales + token_offset(thread_index() % 128u * 16u);
 }
 
 /* The stage is given back with its last block: nothing reads it from here on. */
@@ -124,14 +120,15 @@ HB_DEVICE void leave_ring(consumer *c)
 /* Group g of block u, whose sums are complete; `last`: of the tile. */
 HB_DEVICE void finish(consumer *c, loop_kind kind, int u, int g, bool last)
 {
-    const factors f = load_factors(scales_of(c, u, g), c->warpgroup, words_of_thread(c), kind.a128);
+    const factors f = load_factors(c->rows + scales_of(c, u, g),
+                                   kind.a128 ? tokens_at(c) + scales_of(c, u, g) : 0);
     const bool ends_block = g == kind.groups - 1;
     if (ends_block && !kind.a128 && !last) {
         release(c, u);
     }
     promote(c->acc, partial_of(c, kind, u, g), f, kind.a128);
     if (last && c->p->epilogue.row_scale.data != NULL) {
-        scale_tokens(c->acc, scales_of(c, STAGE_BLOCKS - 1, 0) + token_offset(words_of_thread(c)));
+        scale_tokens(c->acc, tokens_at(c) + scales_of(c, STAGE_BLOCKS - 1, 0));
     }
     if (ends_block && (kind.a128 || last)) {
         release(c, u); /* these have loaded from the stage up to here */
@@ -193,26 +190,12 @@ HB_DEVICE void leave_ring(consumer *c)
     c->passed = c->ahead.stage + c->ahead.parity * GEMM_STAGES;
 }
 
-/* One of two halves of block u: as fragments. */
-HB_DEVICE void prepare_half(const consumer *c, loop_kind kind, int u, int half)
-{
-    const smem_addr atom = c->stage[u % 2] + c->warpgroup * PANEL_BYTES + words_of_thread(c);
-    uint32_t *a = c->a[u % 2];
-    uint32_t words[4];
-    smem_load_u32x4(atom + (uint32_t)half * (ATOM_BYTES / 2), words);
-    atom_decode_part(words, half * 4, 4, kind.f3, a);
-    wgmma_operands_ready(a + half * (ATOM_REGISTERS / 2), ATOM_REGISTERS / 2);
-}
-
 /* Waits for block u and decodes it, if `there`. */
 HB_DEVICE void prepare_next(consumer *c, loop_kind kind, int u, bool there)
 {
     if (there) {
         await_block(c, u);
-        prepare_half(c, kind, u, 0);
-        if (c->p->n > 0) {
-            prepare_half(c, kind, u, 1);
-        }
+        prepare(c, kind, u);
     }
 }
 
@@ -220,7 +203,8 @@ HB_DEVICE void prepare_next(consumer *c, loop_kind kind, int u, bool there)
  * of wgmma a load takes 100 cycles and more.  `whole`: its stage is given back. */
 HB_DEVICE void promote_block(consumer *c, loop_kind kind, int u, bool whole)
 {
-    const factors f = load_factors(scales_of(c, u, 0), c->warpgroup, words_of_thread(c), kind.a128);
+    const factors f = load_factors(c->rows + scales_of(c, u, 0),
+                                   kind.a128 ? tokens_at(c) + scales_of(c, u, 0) : 0);
     wgmma_wait(0);
     if (!kind.a128 && whole) {
         release(c, u);
@@ -245,7 +229,7 @@ HB_DEVICE void sum_blocks(consumer *c, loop_kind kind, int32_t trips)
     enter_ring(c);
     HB_NO_UNROLL
     for (;; trips--) {
-        prepare_next(c, kind, 1, c->p->k_blocks > 0);
+        prepare_next(c, kind, 1, c->always);
         promote_block(c, kind, 0, true);
         issue(c, kind, 1, 0);
         prepare_next(c, kind, 0, trips > 1 || next_trips(c->work, c->tiles + 1) > 0);
@@ -271,7 +255,7 @@ HB_DEVICE void issue_next(consumer *c)
 HB_DEVICE void finish_tile(consumer *c)
 {
     if (c->p->epilogue.row_scale.data != NULL) {
-        scale_tokens(c->acc, scales_of(c, 0, 0) + token_offset(words_of_thread(c)));
+        scale_tokens(c->acc, tokens_at(c) + scales_of(c, STAGE_BLOCKS - 1, 0));
     }
     release(c, 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop of the scale warps of some kernels with 16 tokens (SCALES_AHEAD), part of
+ * The loop of the scale warps of kernels that have the registers for it (SCALES_AHEAD), part of
  * gemm_w4a8_scales.h: a turn's scales are loaded before those of the warp's turn before it are
  * stored, so that nobody waits for a load.  It takes registers that larger tiles do not have.
  */
@@ -10,7 +10,10 @@
 #include "kernels/gemm_w4a8_tiles.h"
 
 /* From one turn of a warp to its next. */
-#define TURNS_APART (SCALE_WARPS / WARPGROUPS)
+#define TURNS_APART SCALE_WARPS
+#if PANELS != 1
+#error "a turn has all rows of a tile"
+#endif
 #if (TURNS_APART & (TURNS_APART - 1)) != 0
 #error "a warp's first turn is counted modulo a power of two"
 #endif
@@ -25,17 +28,19 @@
 typedef struct scale_walk {
     scale_rows rows; /* in the turn that is loaded next */
     int64_t offset[TURN_GROUPS];
+    bool fours;   /* scales_by_four() */
     int64_t step; /* bytes from one turn of this warp to the next */
 } scale_walk;
 
 /* Of the tile's turns, number `first` is this warp's first. */
 HB_DEVICE scale_walk scale_walk_of(const gemm_params *p, const scale_tile *tile, int32_t first)
 {
-    const int64_t turn = TURN_BLOCKS / 4 * p->b_scale.stride_k4 * scale_bytes(&p->b_scale);
+    const int64_t turn = turn_bytes(p);
     scale_walk w;
     int i;
     w.rows = scale_rows_of(p, tile);
     w.step = TURNS_APART * turn;
+    w.fours = scales_by_four(p, tile);
     HB_UNROLL
     for (i = 0; i < ROW_SCALES; i++) {
         w.rows.row[i] += first * turn;
@@ -53,14 +58,14 @@ HB_DEVICE void load_turn(const gemm_params *p, const scale_tile *tile, scale_wal
         return;
     }
     if (block + TURN_BLOCKS <= tile->end_block) {
-        load_typed(p, &w->rows, w->offset, raw);
+        load_typed(p, &w->rows, w->offset, w->fours, raw);
         if ((block - tile->first_block) % PREFETCHED_BLOCKS == 0) {
             prefetch_scales(p, tile, &w->rows, block, PREFETCHED_BLOCKS);
         }
     } else {
         int64_t exact[TURN_GROUPS];
         turn_offsets(p, block, exact);
-        load_typed(p, &w->rows, exact, raw);
+        load_typed(p, &w->rows, exact, false, raw);
     }
     HB_UNROLL
     for (i = 0; i < ROW_SCALES; i++) {
@@ -70,14 +75,15 @@ HB_DEVICE void load_turn(const gemm_params *p, const scale_tile *tile, scale_wal
 
 /* Stores that turn, and passes the stages of the others' turns behind it. */
 HB_DEVICE void store_turn(const gemm_params *p, const scale_tile *tile, ring *r, int32_t block,
-                          int32_t end, smem_addr scales, uint32_t raw[TURN_LOADS], uint32_t half)
+                          int32_t end, smem_addr scales, bool fours, uint32_t raw[TURN_LOADS])
 {
+    const bool whole = block + TURN_BLOCKS <= tile->end_block;
     int i;
-    widen_scales(p, raw);
-    if (block + TURN_BLOCKS <= tile->end_block) {
-        fill_turn(p, tile, r, block, end - block, scales, raw, half, true);
+    widen_scales(p, whole && fours, raw);
+    if (whole) {
+        fill_turn(p, tile, r, block, end - block, scales, raw, 0, true);
     } else {
-        fill_turn(p, tile, r, block, end - block, scales, raw, half, false);
+        fill_turn(p, tile, r, block, end - block, scales, raw, 0, false);
     }
     HB_UNROLL
     for (i = 1; i < TURNS_APART; i++) {
@@ -87,7 +93,7 @@ HB_DEVICE void store_turn(const gemm_params *p, const scale_tile *tile, ring *r,
 
 /* All turns of a tile that are this warp's, of which the first is `first`. */
 HB_DEVICE void fill_tile_scales(const gemm_params *p, const scale_tile *tile, ring *r,
-                                smem_addr scales, uint32_t half, int32_t first)
+                                smem_addr scales, int32_t first)
 {
     const int32_t apart = TURNS_APART * TURN_BLOCKS;
     const int32_t end = tile->first_block + padded_blocks(tile->first_block, tile->end_block);
@@ -108,10 +114,10 @@ HB_DEVICE void fill_tile_scales(const gemm_params *p, const scale_tile *tile, ri
     HB_NO_UNROLL
     for (; block < end; block += 2 * apart) {
         load_turn(p, tile, &walk, block + apart, odd);
-        store_turn(p, tile, r, block, end, scales, even, half);
+        store_turn(p, tile, r, block, end, scales, walk.fours, even);
         if (block + apart < end) {
             load_turn(p, tile, &walk, block + 2 * apart, even);
-            store_turn(p, tile, r, block + apart, end, scales, odd, half);
+            store_turn(p, tile, r, block + apart, end, scales, walk.fours, odd);
         }
     }
 }
@@ -120,13 +126,12 @@ HB_DEVICE void fill_tile_scales(const gemm_params *p, const scale_tile *tile, ri
 HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, work_ring work,
                               uint32_t warp)
 {
-    const uint32_t half = WARPGROUPS == 2 ? warp % 2u : 0;
-    uint32_t first = warp / WARPGROUPS; /* its first turn of the next tile */
+    uint32_t first = warp; /* its first turn of the next tile */
     scale_tile tile;
-    while (scale_tile_next(&work, half, &tile)) {
+    while (scale_tile_next(&work, 0, &tile)) {
         const int32_t blocks = padded_blocks(tile.first_block, tile.end_block);
         const uint32_t turns = (uint32_t)(blocks + TURN_BLOCKS - 1) / TURN_BLOCKS;
-        fill_tile_scales(p, &tile, &r, scales, half, (int32_t)first);
+        fill_tile_scales(p, &tile, &r, scales, (int32_t)first);
         first = (first - turns) % TURNS_APART;
         warp_sync(); /* all lanes have read the item before one says so */
         if (elect_one()) {

@@ -13,7 +13,7 @@
 
 /* Two scale warps: of 64 rows' scales each takes every second turn, of 128 rows' each half the rows
  * of every turn.  Four, of 64 rows: every fourth turn. */
-#define SCALE_ARRIVALS WARPGROUPS /* at a stage */
+#define SCALE_ARRIVALS PANELS /* at a stage */
 
 /* A tile's k blocks, filled up to whole trips. */
 HB_DEVICE int32_t padded_blocks(int32_t first_block, int32_t end_block)

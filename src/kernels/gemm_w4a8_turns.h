@@ -56,8 +56,8 @@
 #define UNROLL (GEMM_TURN_STAGES * STAGE_BLOCKS) /* k blocks a turn, the trip of the main loop */
 #define BLOCK_K 128
 #define FRAGMENT (TILE_TOKENS / 2)
-#define WARPGROUPS 1 /* panels of 64 rows */
-#define CONSUMERS 2  /* warpgroups that take turns */
+#define PANELS 1    /* of 64 rows */
+#define CONSUMERS 2 /* warpgroups that take turns */
 #define CONSUMER_WARPS (CONSUMERS * 4)
 /* With 16 tokens the scales of a k block take two warps as long as the consumers take for the
  * block: two more, behind the consumers. */
@@ -222,7 +222,7 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
         if (stores && TILE_TOKENS == 16 && HB_LIKELY(p->flags & GEMM_D_SCALED) && p->k_blocks > 0) {
             store_plain(p, &item, acc);
         } else if (stores) {
-            epilogue_across(p, &item, acc, FRAGMENT, item.column, turns == 0,
+            epilogue_across(p, &item, acc, FRAGMENT, FRAGMENT, item.column, turns == 0,
                             at->staging + which * STAGING_BYTES, 1u + which,
                             thread_index_anew() % 128u);
         }

@@ -138,7 +138,8 @@ HB_DEVICE void take_turn(consumer *c, loop_kind kind, bool first, bool last)
     for (u = 0; u < UNROLL; u++) {
         at = c->scales + stages.index[u / STAGE_BLOCKS] * SCALE_BYTES +
              (uint32_t)(u % STAGE_BLOCKS) * GROUP_SCALE_BYTES;
-        f[u] = load_factors(at, 0, c->words, kind.a128);
+        f[u] =
+            load_factors(at + row_offset(0, c->words), kind.a128 ? at + token_offset(c->words) : 0);
     }
     wgmma_wait(0);
     if (!kind.a128 && !last) {

@@ -178,7 +178,7 @@ static void *address(uintptr_t number)
 
 /* Serves the whole FP8 family, so that one kernel's name is in every sequence. */
 enum { PRODUCT = KERNEL_INDEX_halfbyte_sm90_fp8_any_m128n128k128s6 };
-enum { PRODUCT_W4A8 = KERNEL_INDEX_halfbyte_sm90_w4a8_m128n128k128s7 };
+enum { PRODUCT_W4A8 = KERNEL_INDEX_halfbyte_sm90_w4a8_m128n128k256s3 };
 static int product; /* the kernel that the plan has */
 
 static void problem_make(halfbyte_grouping grouping)

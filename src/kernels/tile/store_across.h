@@ -273,11 +273,12 @@ HB_DEVICE void apply_terms_across(const gemm_params *p, const work_item *w, floa
 /*
  * epilogue() for lines that are columns.  `thread` of the warpgroup whose 64 columns begin at
  * `column`, tokens at w->row.  row_scale: false if acc has the scale of A already.  staging,
- * barrier: of the warpgroup, which calls across_end() after its last tile.
+ * barrier: of the warpgroup, which calls across_end() after its last tile.  piece: as
+ * store_across_pieces().
  */
 HB_DEVICE void epilogue_across(const gemm_params *p, const work_item *w, float *acc, int count,
-                               int32_t column, bool row_scale, smem_addr staging, uint32_t barrier,
-                               uint32_t thread)
+                               int piece, int32_t column, bool row_scale, smem_addr staging,
+                               uint32_t barrier, uint32_t thread)
 {
     fragment_place at;
     fragment_place_set(&at, p, w, w->row + (int32_t)(thread % 4u * 2u),
@@ -287,7 +288,7 @@ HB_DEVICE void epilogue_across(const gemm_params *p, const work_item *w, float *
         apply_terms_across(p, w, acc, count, &at, row_scale);
     }
     if (across_is_staged(p)) {
-        store_across(p, w, acc, count, column, staging, barrier, thread);
+        store_across_pieces(p, w, acc, count, piece, column, staging, barrier, thread);
     } else {
         store_across_f32(p, w, &at, acc, count);
     }

@@ -53,6 +53,11 @@ HB_DEVICE void smem_store_f32(smem_addr addr, float value)
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(addr), "f"(value) : "memory");
 }
 
+HB_DEVICE void smem_store_u32x2(smem_addr addr, uint32_t v0, uint32_t v1)
+{
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(addr), "r"(v0), "r"(v1) : "memory");
+}
+
 HB_DEVICE void smem_store_u32x4(smem_addr addr, uint32_t v0, uint32_t v1, uint32_t v2, uint32_t v3)
 {
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(addr), "r"(v0), "r"(v1), "r"(v2),

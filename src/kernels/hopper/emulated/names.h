@@ -50,6 +50,11 @@
 #define smem_load_u32x4(addr, value) emu_smem_load((addr), (value), 16, HB_SITE("smem_load"))
 #define smem_store_u32(addr, value) HB_SMEM_STORE_(uint32_t, addr, value, "smem_store")
 #define smem_store_f32(addr, value) HB_SMEM_STORE_(float, addr, value, "smem_store")
+#define smem_store_u32x2(addr, v0, v1)                                                             \
+    do {                                                                                           \
+        const uint32_t hb_words_[2] = {(v0), (v1)};                                                \
+        emu_smem_store((addr), hb_words_, 8, HB_SITE("smem_store"));                               \
+    } while (0)
 #define smem_store_u32x4(addr, v0, v1, v2, v3)                                                     \
     do {                                                                                           \
         const uint32_t hb_words_[4] = {(v0), (v1), (v2), (v3)};                                    \

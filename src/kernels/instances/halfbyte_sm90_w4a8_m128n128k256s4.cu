@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define GEMM_NAME halfbyte_sm90_w4a8_m16n128k256s10
-#define GEMM_TILE_TOKENS 16
+#define GEMM_NAME halfbyte_sm90_w4a8_m128n128k256s4
+#define GEMM_TILE_TOKENS 128
 #define GEMM_TILE_ROWS 128
 #define GEMM_STAGE_BLOCKS 2
-#define GEMM_STAGES 10
-#define GEMM_PARTIALS 2
+#define GEMM_STAGES 4
+#define GEMM_STORE_TOKENS 64
+#define GEMM_PARTIALS 1
 #define GEMM_GROUPS 1
 #define GEMM_TOKEN_SCALES 2
 #include "kernels/gemm_w4a8.h"

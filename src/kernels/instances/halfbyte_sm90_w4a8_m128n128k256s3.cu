@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define GEMM_NAME halfbyte_sm90_w4a8_m128n64k128s9
+#define GEMM_NAME halfbyte_sm90_w4a8_m128n128k256s3
 #define GEMM_TILE_TOKENS 128
-#define GEMM_TILE_ROWS 64
-#define GEMM_STAGE_BLOCKS 1
-#define GEMM_STAGES 9
+#define GEMM_TILE_ROWS 128
+#define GEMM_STAGE_BLOCKS 2
+#define GEMM_STAGES 3
 #define GEMM_PARTIALS 1
 #define GEMM_GROUPS 1
 #define GEMM_TOKEN_SCALES 2
