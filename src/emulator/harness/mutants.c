@@ -213,9 +213,10 @@ static emu_config schedule_of_trial(size_t index, uint32_t warps)
         emu_order order;
         bool last_warp;
     } list[] = {
-        {EMU_LATEST, EMU_LOW_FIRST, false},    {EMU_EARLIEST, EMU_HIGH_FIRST, false},
-        {EMU_EARLIEST, EMU_STARVE_WARP, true}, {EMU_TORN, EMU_HIGH_FIRST, false},
-        {EMU_LATEST, EMU_STARVE_WARP, false},  {EMU_RANDOM, EMU_SHUFFLED, false},
+        {EMU_LATEST, EMU_LOW_FIRST, false},     {EMU_EARLIEST, EMU_HIGH_FIRST, false},
+        {EMU_EARLIEST, EMU_STARVE_WARP, true},  {EMU_TORN, EMU_HIGH_FIRST, false},
+        {EMU_LATEST, EMU_STARVE_WARP, false},   {EMU_RANDOM, EMU_SHUFFLED, false},
+        {EMU_EARLIEST, EMU_STARVE_WARP, false},
     };
     emu_config config = emu_config_default();
     config.policy = list[index].policy;
@@ -224,7 +225,7 @@ static emu_config schedule_of_trial(size_t index, uint32_t warps)
     config.seed = 1;
     return config;
 }
-enum { TRIAL_SCHEDULES = 6, TRIAL_SCHEDULES_OF_EQUIVALENTS = 2 };
+enum { TRIAL_SCHEDULES = 7, TRIAL_SCHEDULES_OF_EQUIVALENTS = 2 };
 
 mutant_result mutant_try(mutant_set *set, const mutant *one, emu_report *report)
 {
