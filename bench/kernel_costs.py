@@ -23,7 +23,7 @@ import sys
 
 LAUNCH_NS = 3300  # what an empty kernel reads
 RATE_BYTES_PER_NS = 4000
-LESSER_SHARE = 4
+LESSER_SHARE = 8
 SMS = 132
 NUMBERS = ("block_ns", "tile_ns", "start_ns")
 REFINE_ROUNDS, AWAY_COSTS = 4, 0.05
@@ -64,8 +64,8 @@ def expected(row, shape, numbers):
     """ns, as expected_ns() has them."""
     waves, blocks, rate = waves_of(row, shape)
     block, tile, start = numbers
-    busy = start + waves * (blocks * block + tile)
-    return max(busy, rate) + min(busy, rate) // LESSER_SHARE
+    busy, rate = waves * (blocks * block + tile), rate + tile
+    return start + max(busy, rate) + min(busy, rate) // LESSER_SHARE
 
 
 def badness(row, samples, numbers):

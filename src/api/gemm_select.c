@@ -133,9 +133,12 @@ halfbyte_status gemm_select_failed(const halfbyte_problem *problem)
  *
  *   waves   every block works on one unit at a time, so the last wave counts whole, and so does a
  *           tile that is not full: tile width against waves decides most choices
- *   rate    weights that are read once, at MEMORY_BYTES_PER_NS
+ *   rate    weights that are read once, at MEMORY_BYTES_PER_NS, and the end of the last tile, which
+ *           nothing hides
+ *
+ * Before both comes what a block does once.
  */
-enum { MEMORY_BYTES_PER_NS = 4000, LESSER_SHARE = 4 };
+enum { MEMORY_BYTES_PER_NS = 4000, LESSER_SHARE = 8 };
 
 /* Rows that a group can be expected to have, and how many groups have any. */
 typedef struct expected_groups {
@@ -205,10 +208,10 @@ static int64_t expected_ns(const kernel_row *row, const expected_work *work)
     const int64_t wide = divided_up(work->n, (int64_t)row->tile_n * row->cluster_n);
     const int64_t at_once = work->sms > cluster ? divided(work->sms, cluster) : 1;
     const int64_t units = work->groups.count * high * wide * work->splits;
-    const int64_t waves = row->start_ns + divided_up(units, at_once) *
-                                              (work->k_blocks * row->block_ns + row->tile_ns);
-    return waves > work->rate_ns ? waves + work->rate_ns / LESSER_SHARE
-                                 : work->rate_ns + waves / LESSER_SHARE;
+    const int64_t busy =
+        divided_up(units, at_once) * (work->k_blocks * row->block_ns + row->tile_ns);
+    const int64_t rate = work->rate_ns + row->tile_ns;
+    return row->start_ns + (busy > rate ? busy + rate / LESSER_SHARE : rate + busy / LESSER_SHARE);
 }
 
 int gemm_kernel_for(gemm_kernel_set kernels, const tune_table *tune,
