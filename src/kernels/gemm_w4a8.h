@@ -21,6 +21,8 @@
  *   GEMM_PARTIALS      partial accumulators: 2, or 1 where registers allow no more
  *   GEMM_GROUPS        weight groups a k block at most: 1, or 4 (groups of 32 and 64)
  *   GEMM_TOKEN_SCALES  scales of A along k: 0 never, 1 always, 2 both
+ *   GEMM_TEAMS         2: two warpgroups take tiles of 64 rows in turn, so that one's begins under
+ *                      the end of the other's; else 1
  *   GEMM_STORE_TOKENS  where not all of a tile's: those of D in the staging at a time, of 16
  *
  * SHARED MEMORY, from smem_base()
@@ -40,6 +42,9 @@
 #include "kernels/tile/store_across.h"
 #include "kernels/tile/work.h"
 
+#ifndef GEMM_TEAMS
+#define GEMM_TEAMS 1
+#endif
 #ifndef GEMM_STORE_TOKENS
 #define GEMM_STORE_TOKENS GEMM_TILE_TOKENS
 #endif
@@ -56,7 +61,8 @@
 #define BLOCK_K 128
 #define FRAGMENT (TILE_TOKENS / 2)
 #define PANELS (TILE_ROWS / 64)
-#define CONSUMER_WARPS (PANELS * 4)
+#define TEAMS GEMM_TEAMS
+#define CONSUMER_WARPS (PANELS * TEAMS * 4)
 #define RING_TAKERS CONSUMER_WARPS /* warps that give a stage back */
 #define SCALE_WARPS 2
 #define SCALES_AHEAD 0
@@ -71,7 +77,7 @@
 #define STAGING_BYTES ACROSS_STAGING_BYTES(GEMM_STORE_TOKENS) /* of a warpgroup, for D */
 #define PIECE (GEMM_STORE_TOKENS / 2) /* of the fragment, staged at a time */
 #define GEMM_SMEM_BYTES                                                                            \
-    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + PANELS * STAGING_BYTES +                   \
+    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + PANELS * TEAMS * STAGING_BYTES +           \
      RING_BYTES(GEMM_STAGES) + WORK_BYTES)
 
 #if GEMM_SMEM_BYTES > 232448
@@ -100,7 +106,7 @@ HB_DEVICE layout layout_of_block(void)
     layout at;
     at.stages = smem_base();
     at.staging = at.stages + GEMM_STAGES * STAGE_BYTES; /* a multiple of 1,024 */
-    at.scales = at.staging + PANELS * STAGING_BYTES;
+    at.scales = at.staging + PANELS * TEAMS * STAGING_BYTES;
     at.ring = at.scales + GEMM_STAGES * SCALE_BYTES;
     at.work = at.ring + RING_BYTES(GEMM_STAGES);
     return at;
@@ -163,7 +169,7 @@ HB_DEVICE void store_tile(const consumer *c, smem_addr staging, bool summed)
 {
     const work_item item = take_summed(c->work, c->tiles);
     epilogue_across(c->p, &item, c->acc, FRAGMENT, PIECE, item.column + (int32_t)c->warpgroup * 64,
-                    !summed, staging, 1u + c->warpgroup, thread_index_anew() % 128u);
+                    !summed, staging, 1u + c->warpgroup + c->team, thread_index_anew() % 128u);
 }
 
 HB_DEVICE void clear_sums(consumer *c)
@@ -175,7 +181,7 @@ HB_DEVICE void clear_sums(consumer *c)
     }
 }
 
-#if GEMM_PARTIALS == 1
+#if GEMM_PARTIALS == 1 && TEAMS == 1
 /* The tile that is summed to D, and the next one's first chain: ahead of the store where D has no
  * terms, which take many registers. */
 HB_DEVICE void end_tile(consumer *c, smem_addr staging)
@@ -186,8 +192,8 @@ HB_DEVICE void end_tile(consumer *c, smem_addr staging)
         finish_tile(c);
         item = take_summed(c->work, c->tiles);
         store_across_pieces(c->p, &item, c->acc, FRAGMENT, PIECE,
-                            item.column + (int32_t)c->warpgroup * 64, staging, 1u + c->warpgroup,
-                            thread_index_anew() % 128u);
+                            item.column + (int32_t)c->warpgroup * 64, staging,
+                            1u + c->warpgroup + c->team, thread_index_anew() % 128u);
     } else {
         finish_tile(c);
         store_tile(c, staging, true);
@@ -219,7 +225,7 @@ HB_DEVICE uint32_t kept(uint32_t value)
     return shuffle_u32(value, lane_index());
 }
 
-HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgroup)
+HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
 {
     FRAGMENT_U32(a0, ATOM_REGISTERS);
     FRAGMENT_U32(a1, ATOM_REGISTERS);
@@ -229,7 +235,8 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
 #endif
     FRAGMENT_F32(acc, FRAGMENT);
     consumer c;
-    const smem_addr staging = at->staging + warpgroup * STAGING_BYTES;
+    const smem_addr staging = at->staging + which * STAGING_BYTES;
+    const uint32_t warpgroup = TEAMS == 1 ? which : 0u; /* of the tile */
     const uint32_t words = thread_index() % 128u * 16u;
     int32_t trips;
     c.ahead = ring_at(at->ring, GEMM_STAGES);
@@ -241,6 +248,7 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
     c.tiles = 0;
     c.p = p;
     c.warpgroup = warpgroup;
+    c.team = which - warpgroup;
     c.a[0] = a0;
     c.a[1] = a1;
     c.partial[0] = partial0;
@@ -255,7 +263,7 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
     parameter_touch((uint32_t)p->epilogue.d.ld);
     gemm_join(p, GEMM_THREADS);
     trips = next_trips(at->work, 0);
-#if GEMM_PARTIALS == 1
+#if GEMM_PARTIALS == 1 && TEAMS == 1
     if (trips > 0) {
         consume_ahead(&c, staging, trips);
         trips = -1;
@@ -268,11 +276,18 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t warpgrou
     }
 #else
     while (trips >= 0) {
-        clear_sums(&c);
-        if (trips > 0) {
-            sum_tile(p, &c, trips);
+        if (TEAMS == 1 || c.tiles % TEAMS == c.team) {
+            clear_sums(&c);
+            if (trips > 0) {
+                sum_tile(p, &c, trips);
+#if GEMM_PARTIALS == 1
+                finish_tile(&c);
+#endif
+            }
+            store_tile(&c, staging, trips > 0);
+        } else {
+            pass_tile(&c, trips);
         }
-        store_tile(&c, staging, trips > 0);
         c.tiles++;
         trips = next_trips(c.work, c.tiles);
     }
@@ -300,13 +315,13 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     const layout at = layout_of_block();
     const uint32_t warp = warp_index();
     if (warp >= 4) {
-#if TILE_ROWS > 64
+#if CONSUMER_WARPS > 4
         setmaxnreg_inc(CONSUMER_REGISTERS);
 #endif
         consume(p, &at, warp / 4u - 1u);
         return;
     }
-#if TILE_ROWS > 64
+#if CONSUMER_WARPS > 4
     setmaxnreg_dec(PRODUCER_REGISTERS);
 #endif
     if (warp == 0) {

@@ -35,7 +35,8 @@ typedef struct consumer {
     smem_addr work;  /* ring of items */
     uint32_t tiles;  /* done */
     const gemm_params *p;
-    uint32_t warpgroup;
+    uint32_t warpgroup; /* of the tile */
+    uint32_t team;
 #if GEMM_PARTIALS == 1
     bool always; /* true, which the compiler does not know */
 #endif
@@ -182,7 +183,10 @@ HB_DEVICE void enter_ring(consumer *c)
 {
     c->ahead.parity = c->passed >= GEMM_STAGES ? 1 : 0;
     c->ahead.stage = c->passed - c->ahead.parity * GEMM_STAGES;
-    c->behind = c->ahead.stage == 0 ? GEMM_STAGES - 1 : c->ahead.stage - 1;
+    c->behind = c->ahead.stage;
+    if (TEAMS == 1) {
+        c->behind = c->ahead.stage == 0 ? GEMM_STAGES - 1 : c->ahead.stage - 1;
+    }
 }
 
 HB_DEVICE void leave_ring(consumer *c)
@@ -227,12 +231,18 @@ HB_DEVICE void promote_block(consumer *c, loop_kind kind, int u, bool whole)
 HB_DEVICE void sum_blocks(consumer *c, loop_kind kind, int32_t trips)
 {
     enter_ring(c);
+    if (TEAMS > 1) {
+        await_block(c, 0);
+        prepare(c, kind, 0);
+        issue(c, kind, 0, 0);
+    }
     HB_NO_UNROLL
     for (;; trips--) {
         prepare_next(c, kind, 1, c->always);
         promote_block(c, kind, 0, true);
         issue(c, kind, 1, 0);
-        prepare_next(c, kind, 0, trips > 1 || next_trips(c->work, c->tiles + 1) > 0);
+        prepare_next(c, kind, 0,
+                     trips > 1 || (TEAMS == 1 && next_trips(c->work, c->tiles + 1) > 0));
         promote_block(c, kind, 1, false);
         if (trips == 1) {
             break;
@@ -260,5 +270,21 @@ HB_DEVICE void finish_tile(consumer *c)
     release(c, 1);
 }
 #endif
+
+/* A tile of the other team.  Its stages are waited for and given back like one's own: a warp that
+ * passed over them could not tell one pass of the ring from the next. */
+HB_DEVICE void pass_tile(consumer *c, int32_t trips)
+{
+    int32_t stages;
+    enter_ring(c);
+    HB_NO_UNROLL
+    for (stages = trips * UNROLL / STAGE_BLOCKS; stages > 0; stages--) {
+        ring_wait_full(&c->ahead);
+        ring_release_loaded(&c->ahead, c->ahead.stage);
+        ring_advance(&c->ahead);
+    }
+    leave_ring(c);
+    (void)take_summed(c->work, c->tiles);
+}
 
 #endif

@@ -4,6 +4,7 @@
 #define GEMM_TILE_ROWS 64
 #define GEMM_STAGE_BLOCKS 2
 #define GEMM_STAGES 8
+#define GEMM_TEAMS 2
 #define GEMM_PARTIALS 2
 #define GEMM_GROUPS 1
 #define GEMM_TOKEN_SCALES 2

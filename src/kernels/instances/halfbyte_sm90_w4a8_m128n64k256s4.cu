@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define GEMM_NAME halfbyte_sm90_w4a8_m128n64k256s4
+#define GEMM_TILE_TOKENS 128
+#define GEMM_TILE_ROWS 64
+#define GEMM_STAGE_BLOCKS 2
+#define GEMM_STAGES 4
+#define GEMM_TEAMS 2
+#define GEMM_PARTIALS 1
+#define GEMM_GROUPS 1
+#define GEMM_TOKEN_SCALES 2
+#include "kernels/gemm_w4a8.h"
