@@ -9,8 +9,8 @@
  *               +-------------+
  *    rows of B  | 64          |            warps 0 .. 3   producer, scheduler, two for scales
  *    |          +-------------+            warps 4 .. 7   consumer 0
- *    v          | 64          |            warps 8 .. 11  consumer 1 (TILE_ROWS 128)
- *               +-------------+
+ *    v          | 64          |            warps 8 .. 11  consumer 1: of 128 rows the lower, or of
+ *               +-------------+                           every other tile (TEAMS)
  *
  * PARAMETERS (define before including)
  *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
@@ -225,6 +225,65 @@ HB_DEVICE uint32_t kept(uint32_t value)
     return shuffle_u32(value, lane_index());
 }
 
+/* The place of a thread of consumer `which` before its first tile; without its fragments. */
+HB_DEVICE consumer consumer_of(const gemm_params *p, const layout *at, uint32_t which)
+{
+    const uint32_t words = thread_index() % 128u * 16u;
+    consumer c;
+    c.ahead = ring_at(at->ring, GEMM_STAGES);
+    c.passed = 0;
+    c.stages = at->stages;
+    c.stage[0] = c.stage[1] = 0;
+    c.scales = at->scales;
+    c.work = at->work;
+    c.tiles = 0;
+    c.p = p;
+    c.warpgroup = TEAMS == 1 ? which : 0u;
+    c.team = which - c.warpgroup;
+#if GEMM_PARTIALS == 1
+    c.always = (int32_t)shuffle_u32((uint32_t)p->k_blocks, 0) >= 0;
+#endif
+    c.words = kept(at->stages + c.warpgroup * PANEL_BYTES + words);
+    c.rows = kept(at->scales + row_offset(c.warpgroup, words));
+    return c;
+}
+
+/* All tiles of the block, or every TEAMS-th. */
+HB_DEVICE void consume_tiles(consumer *c, smem_addr staging)
+{
+    int32_t trips = next_trips(c->work, 0);
+#if GEMM_PARTIALS == 1 && TEAMS == 1
+    if (trips > 0) {
+        consume_ahead(c, staging, trips);
+        trips = -1;
+    }
+    while (trips == 0) {
+        clear_sums(c);
+        store_tile(c, staging, false);
+        c->tiles++;
+        trips = next_trips(c->work, c->tiles);
+    }
+#else
+    while (trips >= 0) {
+        if (TEAMS == 1 || c->tiles % TEAMS == c->team) {
+            clear_sums(c);
+            if (trips > 0) {
+                sum_tile(c->p, c, trips);
+#if GEMM_PARTIALS == 1
+                finish_tile(c);
+#endif
+            }
+            store_tile(c, staging, trips > 0);
+        } else {
+            pass_tile(c, trips);
+        }
+        c->tiles++;
+        trips = next_trips(c->work, c->tiles);
+    }
+#endif
+    across_end();
+}
+
 HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
 {
     FRAGMENT_U32(a0, ATOM_REGISTERS);
@@ -234,65 +293,18 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
     FRAGMENT_F32(partial1, FRAGMENT);
 #endif
     FRAGMENT_F32(acc, FRAGMENT);
-    consumer c;
     const smem_addr staging = at->staging + which * STAGING_BYTES;
-    const uint32_t warpgroup = TEAMS == 1 ? which : 0u; /* of the tile */
-    const uint32_t words = thread_index() % 128u * 16u;
-    int32_t trips;
-    c.ahead = ring_at(at->ring, GEMM_STAGES);
-    c.passed = 0;
-    c.stages = at->stages;
-    c.stage[0] = c.stage[1] = 0;
-    c.scales = at->scales;
-    c.work = at->work;
-    c.tiles = 0;
-    c.p = p;
-    c.warpgroup = warpgroup;
-    c.team = which - warpgroup;
+    consumer c = consumer_of(p, at, which);
     c.a[0] = a0;
     c.a[1] = a1;
     c.partial[0] = partial0;
 #if GEMM_PARTIALS == 2
     c.partial[1] = partial1;
-#else
-    c.always = (int32_t)shuffle_u32((uint32_t)p->k_blocks, 0) >= 0;
 #endif
-    c.words = kept(at->stages + warpgroup * PANEL_BYTES + words);
-    c.rows = kept(at->scales + row_offset(warpgroup, words));
     c.acc = acc;
     parameter_touch((uint32_t)p->epilogue.d.ld);
     gemm_join(p, GEMM_THREADS);
-    trips = next_trips(at->work, 0);
-#if GEMM_PARTIALS == 1 && TEAMS == 1
-    if (trips > 0) {
-        consume_ahead(&c, staging, trips);
-        trips = -1;
-    }
-    while (trips == 0) {
-        clear_sums(&c);
-        store_tile(&c, staging, false);
-        c.tiles++;
-        trips = next_trips(c.work, c.tiles);
-    }
-#else
-    while (trips >= 0) {
-        if (TEAMS == 1 || c.tiles % TEAMS == c.team) {
-            clear_sums(&c);
-            if (trips > 0) {
-                sum_tile(p, &c, trips);
-#if GEMM_PARTIALS == 1
-                finish_tile(&c);
-#endif
-            }
-            store_tile(&c, staging, trips > 0);
-        } else {
-            pass_tile(&c, trips);
-        }
-        c.tiles++;
-        trips = next_trips(c.work, c.tiles);
-    }
-#endif
-    across_end();
+    consume_tiles(&c, staging);
 }
 
 /* The scheduler's warp: what the others need before they begin, and the first work item where it is
