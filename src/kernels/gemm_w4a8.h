@@ -16,7 +16,7 @@
  *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
  *   GEMM_TILE_ROWS     64 or 128
  *   GEMM_TILE_TOKENS   an n that wgmma has
- *   GEMM_STAGE_BLOCKS  k blocks of 128 a stage: 1, 2 or 4
+ *   GEMM_STAGE_BLOCKS  k blocks of 128 a stage: 1, 2 or, with two partial accumulators, 4
  *   GEMM_STAGES        stages of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
  *   GEMM_PARTIALS      partial accumulators: 2, or 1 where registers allow no more
  *   GEMM_GROUPS        weight groups a k block at most: 1, or 4 (groups of 32 and 64)
@@ -28,7 +28,7 @@
  * SHARED MEMORY, from smem_base()
  *   stage s at s * STAGE_BYTES     weights: TILE_ROWS / 64 x STAGE_BLOCKS atoms of 4,096 bytes
  *                                  tokens: STAGE_BLOCKS x (TILE_TOKENS, 128) e4m3, 128-byte swizzle
- *   behind the stages              staging of D (tile/store_across.h)
+ *   behind the stages              staging of D, one a warpgroup (tile/store_across.h)
  *                                  scales (gemm_w4a8_scales.h)
  *                                  barriers of the ring, work items
  *
@@ -80,6 +80,15 @@
     (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + PANELS * TEAMS * STAGING_BYTES +           \
      RING_BYTES(GEMM_STAGES) + WORK_BYTES)
 
+#if TEAMS > 1 && PANELS > 1
+#error "teams take tiles of 64 rows"
+#endif
+#if GEMM_PARTIALS == 1 && STAGE_BLOCKS > 2
+#error "with one partial accumulator a trip is two blocks"
+#endif
+#if GEMM_STORE_TOKENS != GEMM_TILE_TOKENS && GEMM_STORE_TOKENS % 16 != 0
+#error "the staging is filled by 16 tokens at a time"
+#endif
 #if GEMM_SMEM_BYTES > 232448
 #error "too many stages"
 #endif

@@ -5,7 +5,7 @@
  * While the tensor core works on block i, the words of block i + 1 are loaded and decoded into the
  * other of two sets of A fragments.  With two partial accumulators (few tokens) the chain of block
  * i + 1 is issued before block i is promoted; with one (many tokens) the other warpgroup's chain
- * fills the gap.
+ * fills the gap, if there are two.
  *
  * A trip of the loop is UNROLL blocks, so that stages, fragments and partial accumulators are known
  * when the kernel is compiled; the last trip stands apart.  A tile's blocks are filled up to whole
@@ -178,7 +178,7 @@ HB_DEVICE void sum_blocks(consumer *c, loop_kind kind, int32_t trips)
 }
 #else
 /* One number for the place in the ring between tiles, to save registers there: of the stage behind
- * the next tile's first. */
+ * the next tile's first, which has been decoded already, or with teams of that first one. */
 HB_DEVICE void enter_ring(consumer *c)
 {
     c->ahead.parity = c->passed >= GEMM_STAGES ? 1 : 0;
@@ -220,8 +220,9 @@ HB_DEVICE void promote_block(consumer *c, loop_kind kind, int u, bool whole)
 }
 
 /*
- * Begins with the chain of the tile's first block in flight.  Under each chain the next block is
- * decoded, under the last one the next tile's first, if there is one.  Its chain and the rest of
+ * Begins with the chain of the tile's first block in flight, or with teams issues it.  Under each
+ * chain the next block is decoded, under the last one the next tile's first, if there is one (and
+ * no other team that has it).  Its chain and the rest of
  * what the last stage holds are for issue_next() and finish_tile().
  *
  * What is decoded is so under a condition, be it one that always holds: that ends a basic block,
@@ -261,7 +262,7 @@ HB_DEVICE void issue_next(consumer *c)
     issue(c, kind, 0, 0);
 }
 
-/* Behind last_step(): the factors of the tokens, and the stage is given back. */
+/* Behind sum_blocks(): the factors of the tokens, and the last stage is given back. */
 HB_DEVICE void finish_tile(consumer *c)
 {
     if (c->p->epilogue.row_scale.data != NULL) {

@@ -57,7 +57,7 @@ HB_DEVICE void load_stage(const gemm_params *p, const stage_source *from, smem_a
 
 /* One warp, of which one lane makes the ring's barriers and issues: keeps the ring full, through
  * all tiles without a pause.  All lanes walk along, so that what they know is the same for all to
- * the compiler too. */
+ * the compiler too.  They meet at every stage, and behind a tile's last one in work_take(). */
 HB_DEVICE void produce(const gemm_params *p, const layout *at)
 {
     const bool issues = elect_one();

@@ -3,8 +3,8 @@
  * Weights' scales along k of the W4A8 kernels, any layout and type: from global memory to fp32 in
  * the registers of a scale warp.  Part of gemm_w4a8_scales.h.
  *
- * A turn is what a lane loads at a time: for the four k blocks of a turn, the scales of two rows
- * (expand: four).  Where a row's scales of four groups lie side by side, they are one load
+ * A turn is what a lane loads at a time: the scales of two rows for up to four k blocks (expand: of
+ * four for one).  Where a row's scales of four groups lie side by side, they are one load
  * (GEMM_SCALES_BY_FOUR): a scale warp's instructions are taken from the consumers of its scheduler.
  */
 #ifndef HALFBYTE_KERNELS_GEMM_W4A8_SCALE_LOADS_H
@@ -31,9 +31,7 @@ HB_DEVICE float f32_of_e4m3(uint32_t bits)
 #ifndef TURN_STAGES
 #define TURN_STAGES (STAGE_LOADS < 8 ? 8 / STAGE_LOADS : 1)
 #endif
-#define TURN_BLOCKS                                                                                \
-    (TURN_STAGES * STAGE_BLOCKS) /* k blocks whose scales are loaded at a time: 4                  \
-                                  */
+#define TURN_BLOCKS (TURN_STAGES * STAGE_BLOCKS) /* k blocks whose scales are loaded at a time */
 #define TURN_LOADS (TURN_STAGES * STAGE_LOADS)
 #define PREFETCHED_BLOCKS 32
 

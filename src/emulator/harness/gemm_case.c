@@ -90,6 +90,8 @@ static void scale_layout(layout *l, uint64_t *state, const char *name, const hal
                          halfbyte_scale_in *scale)
 {
     int64_t rows, blocks, count, gap = 4 * below(state, 2) + below(state, 2);
+    const int64_t unit = spec == &p->b_scale && (l->draw & GEMM_CASE_SCALES_BY_FOUR) != 0 ? 4 : 1;
+    gap = gap / unit * unit;
     if (spec->mode == HALFBYTE_SCALE_NONE) {
         return;
     }
@@ -99,7 +101,7 @@ static void scale_layout(layout *l, uint64_t *state, const char *name, const hal
         count = blocks / 4 * scale->stride_k;
         gap = gap / 4 * 4;
     } else if (spec->layout == HALFBYTE_SCALE_K_MAJOR) {
-        scale->stride_mn = blocks + gap;
+        scale->stride_mn = (blocks + unit - 1) / unit * unit + gap;
         count = rows * scale->stride_mn;
     } else {
         scale->stride_k = rows + gap;
@@ -112,7 +114,7 @@ static void scale_layout(layout *l, uint64_t *state, const char *name, const hal
     }
     const int64_t bytes = type_bytes(spec->type);
     scale->data = part_add(l, name, ((groups - 1) * scale->group_stride + count) * bytes,
-                           (size_t)(bytes * below(state, 4)), false);
+                           (size_t)(bytes * unit * below(state, 4)), false);
 }
 
 static void vector_layout(layout *l, uint64_t *state, const char *name, halfbyte_type type,

@@ -32,20 +32,21 @@ enum { GEMM_CASE_PARTS = 16 };
 enum {
     GEMM_CASE_FORM = 3, /* RANGES: 0 starts and ends, 1 starts and counts, 2 ends, 3 counts; MASKED:
                            counts if odd */
-    GEMM_CASE_D_PAIRS = 1 << 2,      /* rows of D begin at pairs of elements */
-    GEMM_CASE_D_WIDE = 1 << 3,       /* at multiples of 16 bytes */
-    GEMM_CASE_FEWER_ROWS = 1 << 4,   /* m is below m_max */
-    GEMM_CASE_NO_BETA = 1 << 5,      /* C is there, beta is 0 */
-    GEMM_CASE_C_IS_D = 1 << 6,       /* if their types agree */
-    GEMM_CASE_WILD = 1 << 7,         /* group sizes and labels that must be clamped */
-    GEMM_CASE_ALPHA_DEVICE = 1 << 8, /* ALPHA_HOST becomes ALPHA_DEVICE */
-    GEMM_CASE_OVERLAP = 1 << 9,      /* WEIGHTS_CONSTANT, LAUNCH_DEPENDENTS */
-    GEMM_CASE_NO_MINUS8 = 1 << 11,   /* int4 weights are -7 .. 7 */
-    GEMM_CASE_LOAD = 3 << 13,        /* how rows fall to groups, below */
-    GEMM_CASE_LOAD_ONE = 1 << 13,    /* all to one of them */
-    GEMM_CASE_LOAD_EACH = 2 << 13,   /* one to each */
-    GEMM_CASE_LOAD_ZIPF = 3 << 13,   /* each row by itself, to group g with weight 1 / (g + 1) */
-    GEMM_CASE_SEED = 1 << 16         /* the first number that none of the bits reaches */
+    GEMM_CASE_D_PAIRS = 1 << 2,         /* rows of D begin at pairs of elements */
+    GEMM_CASE_D_WIDE = 1 << 3,          /* at multiples of 16 bytes */
+    GEMM_CASE_FEWER_ROWS = 1 << 4,      /* m is below m_max */
+    GEMM_CASE_NO_BETA = 1 << 5,         /* C is there, beta is 0 */
+    GEMM_CASE_C_IS_D = 1 << 6,          /* if their types agree */
+    GEMM_CASE_WILD = 1 << 7,            /* group sizes and labels that must be clamped */
+    GEMM_CASE_ALPHA_DEVICE = 1 << 8,    /* ALPHA_HOST becomes ALPHA_DEVICE */
+    GEMM_CASE_OVERLAP = 1 << 9,         /* WEIGHTS_CONSTANT, LAUNCH_DEPENDENTS */
+    GEMM_CASE_NO_MINUS8 = 1 << 11,      /* int4 weights are -7 .. 7 */
+    GEMM_CASE_LOAD = 3 << 13,           /* how rows fall to groups, below */
+    GEMM_CASE_LOAD_ONE = 1 << 13,       /* all to one of them */
+    GEMM_CASE_LOAD_EACH = 2 << 13,      /* one to each */
+    GEMM_CASE_LOAD_ZIPF = 3 << 13,      /* each row by itself, to group g with weight 1 / (g + 1) */
+    GEMM_CASE_SCALES_BY_FOUR = 1 << 15, /* of B, where their layout allows it (gemm_params.h) */
+    GEMM_CASE_SEED = 1 << 16            /* the first number that none of the bits reaches */
 };
 
 typedef struct gemm_case {

@@ -33,6 +33,7 @@ enum {
     LOAD_ONE = GEMM_CASE_LOAD_ONE,
     LOAD_EACH = GEMM_CASE_LOAD_EACH,
     LOAD_ZIPF = GEMM_CASE_LOAD_ZIPF,
+    FOURS = GEMM_CASE_SCALES_BY_FOUR,
     PLAIN = 0
 };
 
@@ -177,6 +178,14 @@ static const harness_problem table[] = {
          K(128, BF16, MN_MAJOR), D(BF16), C(BF16)),
     /* The standard grid's A has scales along k; once round the longest ring without. */
     W4A8(3, 8, 4640, DENSE, 1, 1, MUTANTS, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
+    /* Scales of four groups by one load: whole turns and one that is not, ranges of k that begin
+     * inside a turn. */
+    W4A8(20, 72, 1152, DENSE, 1, 1, FOURS | WIDE, A(OUTER, MN), K(128, BF16, K_MAJOR), D(BF16)),
+    W4A8(20, 72, 1184, RANGES, 3, 1, FOURS | COUNTS, A(TENSOR, MN), K(128, F16, K_MAJOR), D(F16)),
+    W4A8(9, 136, 1024, MASKED, 2, 1, FOURS | COUNTS, A(1X128, MN), K(128, E4M3, K_MAJOR), D(BF16)),
+    W4A8(9, 72, 1280, DENSE, 1, 1, FOURS, A(OUTER, MN), K(128, F32, K_MAJOR), D(F32)),
+    W4A8(9, 72, 1536, DENSE, 1, 1, FOURS | WIDE, A(1X128, K), K(128, BF16, INTERLEAVED4), D(BF16)),
+    W4A8(20, 72, 1280, DENSE, 1, 1, FOURS, A(OUTER, MN), K(128, BF16, K_MAJOR), D(F32), SPLITS(2)),
     /* More than one band of the narrowest tiles, and blocks that begin in the second. */
     W4A8(270, 72, 32, DENSE, 1, 18, PLAIN, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
 
