@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/gemm_launch.h"
+#include "api/problem_check.h"
 
 _Static_assert(ELEMENT_NONE == (int)HALFBYTE_TYPE_NONE && ELEMENT_F32 == (int)HALFBYTE_TYPE_F32 &&
                    ELEMENT_BF16 == (int)HALFBYTE_TYPE_BF16 &&
@@ -158,7 +159,8 @@ static int32_t plain_flags(const halfbyte_problem *problem, const gemm_epilogue 
 /* GEMM_SCALES_BY_FOUR: scales of type `to->type` from `to->data` on. */
 static int32_t by_four_flag(const gemm_scales *to, int64_t groups)
 {
-    const uintptr_t bytes = to->type == ELEMENT_F32 ? 4 : to->type == ELEMENT_E4M3 ? 1 : 2;
+    /* ELEMENT_* have the values of halfbyte_type */
+    const uintptr_t bytes = (uintptr_t)type_bytes((halfbyte_type)to->type);
     const bool by_four = to->data != NULL && to->stride_k == 1 && to->stride_k4 % 4 == 0 &&
                          to->stride_mn % 4 == 0 && (groups <= 1 || to->group_stride % 4 == 0) &&
                          (uintptr_t)to->data % (4 * bytes) == 0;

@@ -131,7 +131,7 @@ halfbyte_status gemm_select_failed(const halfbyte_problem *problem)
  * What a product is expected to take: the longer of two parts, and a share of the other, since
  * neither hides the other whole.
  *
- *   waves   every block works on one unit at a time, so the last wave counts whole, and so does a
+ *   busy    every block works on one unit at a time, so the last wave counts whole, and so does a
  *           tile that is not full: tile width against waves decides most choices
  *   rate    weights that are read once, at MEMORY_BYTES_PER_NS, and the end of the last tile, which
  *           nothing hides
