@@ -156,15 +156,23 @@ static int32_t plain_flags(const halfbyte_problem *problem, const gemm_epilogue 
     return (scaled ? GEMM_D_SCALED : 0) | (epilogue->has_terms ? 0 : GEMM_D_PLAIN);
 }
 
-/* GEMM_SCALES_BY_FOUR: scales of type `to->type` from `to->data` on. */
-static int32_t by_four_flag(const gemm_scales *to, int64_t groups)
+/* GEMM_SCALES_BY_FOUR, GEMM_SCALES_BY_WORD: W4A8's scales of type `to->type` from `to->data` on. */
+static int32_t scale_flags(const halfbyte_problem *problem, const gemm_scales *to)
 {
+    const int64_t groups = problem->groups;
+    if (problem->family != HALFBYTE_FAMILY_W4A8 || to->data == NULL) {
+        return 0;
+    }
     /* ELEMENT_* have the values of halfbyte_type */
-    const uintptr_t bytes = (uintptr_t)type_bytes((halfbyte_type)to->type);
-    const bool by_four = to->data != NULL && to->stride_k == 1 && to->stride_k4 % 4 == 0 &&
-                         to->stride_mn % 4 == 0 && (groups <= 1 || to->group_stride % 4 == 0) &&
-                         (uintptr_t)to->data % (4 * bytes) == 0;
-    return by_four ? GEMM_SCALES_BY_FOUR : 0;
+    const int64_t bytes = type_bytes((halfbyte_type)to->type);
+    const bool by_four = to->stride_k == 1 && to->stride_k4 % 4 == 0 && to->stride_mn % 4 == 0 &&
+                         (groups <= 1 || to->group_stride % 4 == 0) &&
+                         (uintptr_t)to->data % (uintptr_t)(4 * bytes) == 0;
+    /* n is a multiple of eight, so a word that holds a row's scale holds only rows'. */
+    const bool by_word = (bytes == 4 || to->stride_mn == 1) && (uintptr_t)to->data % 4 == 0 &&
+                         to->stride_k * bytes % 4 == 0 && to->stride_k4 == 4 * to->stride_k &&
+                         (groups <= 1 || to->group_stride * bytes % 4 == 0);
+    return (by_four ? GEMM_SCALES_BY_FOUR : 0) | (by_word ? GEMM_SCALES_BY_WORD : 0);
 }
 
 void gemm_params_fill(const halfbyte_problem *problem, const halfbyte_operands *operands,
@@ -200,5 +208,5 @@ void gemm_params_fill(const halfbyte_problem *problem, const halfbyte_operands *
     params->k_splits = 1;
     params->flags = flags_of(problem, operands);
     params->flags |= plain_flags(problem, &params->epilogue);
-    params->flags |= by_four_flag(&params->b_scale, problem->groups);
+    params->flags |= scale_flags(problem, &params->b_scale);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cp.async: copies of 4 or 16 bytes by ordinary threads.  PTX ISA 9.7.9.25.3, 9.7.13.15.15.
+ * cp.async: copies of 4, 8 or 16 bytes by ordinary threads.  PTX ISA 9.7.9.25.3, 9.7.13.15.15.
  *
  * They write in the generic proxy, so that an asynchronous reader needs fence_proxy_async after the
  * wait.
@@ -125,6 +125,11 @@ static void copy(smem_addr dst, const void *src, uint32_t bytes, emu_site *site)
 void emu_cp_async_4(smem_addr dst, const void *src, emu_site *site)
 {
     copy(dst, src, 4, site);
+}
+
+void emu_cp_async_8(smem_addr dst, const void *src, emu_site *site)
+{
+    copy(dst, src, 8, site);
 }
 
 void emu_cp_async_16(smem_addr dst, const void *src, emu_site *site)

@@ -101,6 +101,9 @@ typedef struct gemm_groups {
 /* b_scale: four k groups' scales of a row, from a multiple of four on, lie side by side at a
  * multiple of four times their size. */
 #define GEMM_SCALES_BY_FOUR 64
+/* b_scale: each scale may be read with all of the aligned word that it lies in, and row 0's begins
+ * one. */
+#define GEMM_SCALES_BY_WORD 128
 
 /* Rows of a box of D's map: W4A8, FP8 with D staged. */
 #define D_BOX_ROWS 8

@@ -21,6 +21,8 @@
  *   GEMM_PARTIALS      partial accumulators: 2, or 1 where registers allow no more
  *   GEMM_GROUPS        weight groups a k block at most: 1, or 4 (groups of 32 and 64)
  *   GEMM_TOKEN_SCALES  scales of A along k: 0 never, 1 always, 2 both
+ *   GEMM_SCALES_AHEAD  turns of a scale warp whose scales are on their way, 0 if not defined
+ *                      (gemm_w4a8_scales_ahead.h)
  *   GEMM_TEAMS         2: two warpgroups take tiles of 64 rows in turn, so that one's begins under
  *                      the end of the other's; else 1
  *   GEMM_STORE_TOKENS  where not all of a tile's: those of D in the staging at a time, of 16
@@ -34,6 +36,13 @@
  *
  * RESULT: docs/numerics.md sections 3 to 6, the same bits whatever the tile.
  */
+#ifndef GEMM_SCALES_AHEAD
+#define GEMM_SCALES_AHEAD 0
+#endif
+#if GEMM_SCALES_AHEAD > 0
+#define WORK_SLOTS 8 /* scales are some tiles ahead of the sums, and their copies of them */
+#endif
+
 #include "kernels/gemm_params.h"
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/epilogue.h"
@@ -65,7 +74,8 @@
 #define CONSUMER_WARPS (PANELS * TEAMS * 4)
 #define RING_TAKERS CONSUMER_WARPS /* warps that give a stage back */
 #define SCALE_WARPS 2
-#define SCALES_AHEAD 0
+#define SCALES_AHEAD GEMM_SCALES_AHEAD
+#define COPIED_BYTES (SCALE_WARPS * SCALES_AHEAD * 1024u) /* scales on their way */
 #define GEMM_THREADS (128 + CONSUMER_WARPS * 32)
 
 #define PANEL_BYTES (STAGE_BLOCKS * ATOM_BYTES) /* of one warpgroup's rows in a stage */
@@ -77,8 +87,8 @@
 #define STAGING_BYTES ACROSS_STAGING_BYTES(GEMM_STORE_TOKENS) /* of a warpgroup, for D */
 #define PIECE (GEMM_STORE_TOKENS / 2) /* of the fragment, staged at a time */
 #define GEMM_SMEM_BYTES                                                                            \
-    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + PANELS * TEAMS * STAGING_BYTES +           \
-     RING_BYTES(GEMM_STAGES) + WORK_BYTES)
+    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + COPIED_BYTES +                             \
+     PANELS * TEAMS * STAGING_BYTES + RING_BYTES(GEMM_STAGES) + WORK_BYTES)
 
 #if TEAMS > 1 && PANELS > 1
 #error "teams take tiles of 64 rows"
@@ -116,7 +126,7 @@ HB_DEVICE layout layout_of_block(void)
     at.stages = smem_base();
     at.staging = at.stages + GEMM_STAGES * STAGE_BYTES; /* a multiple of 1,024 */
     at.scales = at.staging + PANELS * TEAMS * STAGING_BYTES;
-    at.ring = at.scales + GEMM_STAGES * SCALE_BYTES;
+    at.ring = at.scales + GEMM_STAGES * SCALE_BYTES + COPIED_BYTES;
     at.work = at.ring + RING_BYTES(GEMM_STAGES);
     return at;
 }
@@ -350,8 +360,6 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     } else if (warp == 1) {
         prepare_and_schedule(p, &at);
     } else {
-        scales_touch(p);
-        gemm_join(p, GEMM_THREADS);
         produce_scales(p, at.scales, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work),
                        warp - 2u);
     }

@@ -130,7 +130,7 @@ HB_DEVICE void load_block_scales(const gemm_params *p, scale_rows *rows, int32_t
     if (block >= p->k_blocks) {
         return;
     }
-    load_typed(p, rows, here, false, raw);
+    load_typed(p, rows, here, raw);
     HB_UNROLL
     for (i = 0; i < ROW_SCALES; i++) {
         rows->row[i] += step * scale_bytes(s);
@@ -151,7 +151,7 @@ HB_DEVICE void produce_row_scales(const gemm_params *p, const layout *at)
         load_block_scales(p, &rows, 0, raw);
         HB_NO_UNROLL
         for (block = 0; block < padded_blocks(0, p->k_blocks); block++) {
-            widen_scales(p, false, raw);
+            widen_scales(p, raw);
             ring_wait_empty(&r);
             store_scales(p, block, p->k_blocks, at->scales + r.stage * SCALE_BYTES, raw, false);
             load_block_scales(p, &rows, block + 1, raw);

@@ -195,9 +195,7 @@ HB_DEVICE void load_scales(const scale_rows *rows, const int64_t offset[TURN_GRO
         HB_UNROLL
         for (i = 0; i < ROW_SCALES; i++) {
             load_four(rows->row[i], bytes, i, raw);
-            if (!SCALES_AHEAD) {
-                part_four(bytes, i, raw);
-            }
+            part_four(bytes, i, raw);
         }
         return;
     }
@@ -210,17 +208,10 @@ HB_DEVICE void load_scales(const scale_rows *rows, const int64_t offset[TURN_GRO
     }
 }
 
-/* Scales as they are stored to fp32; without a type, 1.  type: a constant.  fours: as
- * load_scales(). */
-HB_DEVICE void widen_as(int32_t type, bool fours, uint32_t raw[TURN_LOADS])
+/* Scales as they are stored to fp32; without a type, 1.  type: a constant. */
+HB_DEVICE void widen_as(int32_t type, uint32_t raw[TURN_LOADS])
 {
     int i;
-    if (SCALES_AHEAD && TURN_GROUPS == 4 && fours && type != ELEMENT_NONE) {
-        HB_UNROLL
-        for (i = 0; i < ROW_SCALES; i++) {
-            part_four(type == ELEMENT_F32 ? 4 : type == ELEMENT_E4M3 ? 1 : 2, i, raw);
-        }
-    }
     HB_UNROLL
     for (i = 0; i < TURN_LOADS; i++) {
         if (type == ELEMENT_NONE) {
@@ -253,18 +244,18 @@ HB_DEVICE void fetch_scales(const gemm_params *p, const scale_rows *rows,
 {
     const gemm_scales *s = &p->b_scale;
     if (s->data == NULL) {
-        widen_as(ELEMENT_NONE, fours, raw);
+        widen_as(ELEMENT_NONE, raw);
     } else if (s->type == ELEMENT_F32) {
         load_scales(rows, offset, 4, fours, raw);
     } else if (s->type == ELEMENT_E4M3) {
         load_scales(rows, offset, 1, fours, raw);
-        widen_as(ELEMENT_E4M3, fours, raw);
+        widen_as(ELEMENT_E4M3, raw);
     } else {
         load_scales(rows, offset, 2, fours, raw);
         if (s->type == ELEMENT_BF16) {
-            widen_as(ELEMENT_BF16, fours, raw);
+            widen_as(ELEMENT_BF16, raw);
         } else {
-            widen_as(ELEMENT_F16, fours, raw);
+            widen_as(ELEMENT_F16, raw);
         }
     }
     factors_of_scales(p, raw);
@@ -272,32 +263,32 @@ HB_DEVICE void fetch_scales(const gemm_params *p, const scale_rows *rows,
 
 /* load_scales() by the type of the scales, which widen_scales() knows again. */
 HB_DEVICE void load_typed(const gemm_params *p, const scale_rows *rows,
-                          const int64_t offset[TURN_GROUPS], bool fours, uint32_t raw[TURN_LOADS])
+                          const int64_t offset[TURN_GROUPS], uint32_t raw[TURN_LOADS])
 {
     const gemm_scales *s = &p->b_scale;
     if (s->data == NULL) {
         return;
     }
     if (s->type == ELEMENT_F32) {
-        load_scales(rows, offset, 4, fours, raw);
+        load_scales(rows, offset, 4, false, raw);
     } else if (s->type == ELEMENT_E4M3) {
-        load_scales(rows, offset, 1, fours, raw);
+        load_scales(rows, offset, 1, false, raw);
     } else {
-        load_scales(rows, offset, 2, fours, raw);
+        load_scales(rows, offset, 2, false, raw);
     }
 }
 
-HB_DEVICE void widen_scales(const gemm_params *p, bool fours, uint32_t raw[TURN_LOADS])
+HB_DEVICE void widen_scales(const gemm_params *p, uint32_t raw[TURN_LOADS])
 {
     const gemm_scales *s = &p->b_scale;
     if (s->data == NULL) {
-        widen_as(ELEMENT_NONE, fours, raw);
+        widen_as(ELEMENT_NONE, raw);
     } else if (s->type == ELEMENT_E4M3) {
-        widen_as(ELEMENT_E4M3, fours, raw);
+        widen_as(ELEMENT_E4M3, raw);
     } else if (s->type == ELEMENT_BF16) {
-        widen_as(ELEMENT_BF16, fours, raw);
+        widen_as(ELEMENT_BF16, raw);
     } else if (s->type == ELEMENT_F16) {
-        widen_as(ELEMENT_F16, fours, raw);
+        widen_as(ELEMENT_F16, raw);
     }
     factors_of_scales(p, raw);
 }

@@ -25,6 +25,7 @@
 #include "kernels/gemm_w4a8_scale_loads.h"
 #include "kernels/gemm_w4a8_tiles.h"
 #include "kernels/hopper/hopper.h"
+#include "kernels/tile/direct.h"
 #include "kernels/tile/ring.h"
 #include "kernels/tile/work.h"
 
@@ -50,23 +51,27 @@ HB_DEVICE void store_scales(const gemm_params *p, int32_t block, int32_t end_blo
 
 #include "kernels/gemm_w4a8_token_scales.h"
 
-/* Asks for lines of scales that are needed `distance` blocks after k block `now`, the first of the
- * turn: a lane for a block of its own.  Where the scales of a block are neighbours, that is their
- * line. */
-HB_DEVICE void prefetch_scales(const gemm_params *p, const scale_tile *tile, const scale_rows *rows,
-                               int32_t now, int32_t distance)
+/* Asks for lines of the weights' scales that are needed `distance` blocks after k block `now`, the
+ * first of the turn: a lane for a block of its own.  Where the scales of a block are neighbours,
+ * that is their line. */
+HB_DEVICE void prefetch_row_scales(const gemm_params *p, const scale_tile *tile,
+                                   const scale_rows *rows, int32_t now, int32_t distance)
 {
-    const gemm_scales *a = &p->a_scale, *b = &p->b_scale;
+    const gemm_scales *b = &p->b_scale;
     const int32_t mine = now + distance + (int32_t)lane_index();
-    if (mine >= tile->end_block) {
-        return;
-    }
-    if (b->data != NULL) {
+    if (b->data != NULL && mine < tile->end_block) {
         const int64_t ahead =
             scale_offset(b, mine * groups_of(p)) - scale_offset(b, now * groups_of(p));
         prefetch_l2(rows->row[0] + ahead * scale_bytes(b));
     }
-    if (a->data != NULL) {
+}
+
+/* The same for those of the tokens from k block `block` on. */
+HB_DEVICE void prefetch_token_scales(const gemm_params *p, const scale_tile *tile, int32_t block)
+{
+    const gemm_scales *a = &p->a_scale;
+    const int32_t mine = block + (int32_t)lane_index();
+    if (a->data != NULL && mine < tile->end_block) {
         const token_rows of_a = token_rows_of(tile);
         prefetch_l2((const float *)a->data + of_a.plane * a->group_stride +
                     of_a.row * a->stride_mn + scale_offset(a, mine));
@@ -97,16 +102,39 @@ HB_DEVICE void fill_scales(const gemm_params *p, const scale_tile *tile, const r
     }
 }
 
-/* Waits for the next tile; false: there is none. */
-HB_DEVICE bool scale_tile_next(const work_ring *work, uint32_t half, scale_tile *tile)
+/* The tile of an item that has been waited for; false: there is none. */
+HB_DEVICE bool scale_tile_read(const work_ring *work, uint32_t half, scale_tile *tile)
 {
     tile->slot = work->slots + work->slot * 32u;
-    mbarrier_wait(work_full(work), work->parity);
     tile->group = uniform_load(tile->slot);
     tile->column = uniform_load(tile->slot + 16u) + (int32_t)half * 64;
     tile->first_block = uniform_load(tile->slot + 24u);
     tile->end_block = uniform_load(tile->slot + 28u);
     return tile->group >= 0;
+}
+
+/* The block's first tile, if it is known without the ring; then `work` is still before its item. */
+HB_DEVICE bool scale_tile_known(const gemm_params *p, const work_ring *work, uint32_t half,
+                                scale_tile *tile)
+{
+    work_item item;
+    if (!direct_first_is_known(p)) {
+        return false;
+    }
+    (void)direct_tile(p, block_index(), TILE_TOKENS, TILE_ROWS, &item);
+    tile->slot = work->slots;
+    tile->group = 0;
+    tile->column = item.column + (int32_t)half * 64;
+    tile->first_block = item.first_block;
+    tile->end_block = item.end_block;
+    return true;
+}
+
+/* Waits for the next tile; false: there is none. */
+HB_DEVICE bool scale_tile_next(const work_ring *work, uint32_t half, scale_tile *tile)
+{
+    mbarrier_wait(work_full(work), work->parity);
+    return scale_tile_read(work, half, tile);
 }
 
 /* A turn of this warp: all stages whose scales are in raw. */
@@ -139,14 +167,42 @@ HB_DEVICE void skip_turn(ring *r, int32_t blocks)
 
 #if SCALES_AHEAD
 #include "kernels/gemm_w4a8_scales_ahead.h"
-#else
+#elif defined(SCALE_WARPS)
+/* Scales of the first turn of the block's first tile, if that is known and whole: they are on their
+ * way before the others have come together.  widen_scales() is still to come. */
+HB_DEVICE bool load_early(const gemm_params *p, const work_ring *work, uint32_t half,
+                          uint32_t raw[TURN_LOADS])
+{
+    scale_tile tile;
+    scale_rows rows;
+    int64_t offset[TURN_GROUPS];
+    if (GEMM_GROUPS != 1 || !scale_tile_known(p, work, half, &tile) ||
+        TURN_BLOCKS > tile.end_block) {
+        return false;
+    }
+    gemm_wait_for_grids(p);
+    rows = scale_rows_of(p, &tile);
+    turn_offsets(p, 0, offset);
+    load_typed(p, &rows, offset, raw);
+    return true;
+}
+
+/* Scale warp number `warp`. */
 HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, work_ring work,
                               uint32_t warp)
 {
     const uint32_t half = PANELS == 2 ? warp : 0;
+    uint32_t raw[TURN_LOADS] = {0};
     scale_tile tile;
     bool mine = PANELS == 2 || warp == 0;
+    bool early;
     int32_t i;
+    scales_touch(p);
+    early = mine && load_early(p, &work, half, raw);
+    gemm_join(p, GEMM_THREADS);
+    if (early) {
+        widen_scales(p, raw);
+    }
     while (scale_tile_next(&work, half, &tile)) {
         scale_rows rows = scale_rows_of(p, &tile);
         const int32_t blocks = padded_blocks(tile.first_block, tile.end_block);
@@ -156,16 +212,20 @@ HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, wo
         turn_offsets(p, tile.first_block, offset);
         for (i = 0; i < blocks; i += TURN_BLOCKS) {
             const int32_t block = tile.first_block + i;
-            uint32_t raw[TURN_LOADS];
             if (!mine) {
                 skip_turn(&r, blocks - i);
             } else if (GEMM_GROUPS == 1 && block + TURN_BLOCKS <= tile.end_block) {
-                fetch_scales(p, &rows, offset, fours, raw);
+                if (!early) {
+                    fetch_scales(p, &rows, offset, fours, raw);
+                }
+                early = false;
                 if (i == 0) {
-                    prefetch_scales(p, &tile, &rows, block, 0);
+                    prefetch_row_scales(p, &tile, &rows, block, 0);
+                    prefetch_token_scales(p, &tile, block);
                 }
                 if (i % PREFETCHED_BLOCKS == 0) {
-                    prefetch_scales(p, &tile, &rows, block, PREFETCHED_BLOCKS);
+                    prefetch_row_scales(p, &tile, &rows, block, PREFETCHED_BLOCKS);
+                    prefetch_token_scales(p, &tile, block + PREFETCHED_BLOCKS);
                 }
                 fill_turn(p, &tile, &r, block, blocks - i, scales, raw, half, true);
             } else {

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop of the scale warps of kernels that have the registers for it (SCALES_AHEAD), part of
- * gemm_w4a8_scales.h: a turn's scales are loaded before those of the warp's turn before it are
- * stored, so that nobody waits for a load.  It takes registers that larger tiles do not have.
+ * The loop of the scale warps of kernels with room to have scales on their way (SCALES_AHEAD > 0),
+ * part of gemm_w4a8_scales.h.
+ *
+ * A lane copies scales as they are, SCALES_AHEAD turns of its warp before it turns them into fp32,
+ * in the next tiles too: nobody waits for memory.  They are copies and not loads, since ptxas gives
+ * all loads of a loop one scoreboard: who wants the oldest waits for the newest too.  A group of
+ * copies is a turn, and a lane reads what it has copied itself.  Where the block's first tile is
+ * known its copies are on their way before the others have come together.
+ *
+ * COPIED SCALES of a warp are [SCALES_AHEAD turns][rows of a lane][32 lanes][16 bytes]: of a row
+ * the scales of four groups side by side (GEMM_SCALES_BY_FOUR), or four words of which each holds
+ * one (GEMM_SCALES_BY_WORD).  All others (other strides, a tile's last turn) are loaded where they
+ * are stored.
  */
 #ifndef HALFBYTE_KERNELS_GEMM_W4A8_SCALES_AHEAD_H
 #define HALFBYTE_KERNELS_GEMM_W4A8_SCALES_AHEAD_H
@@ -10,9 +20,15 @@
 #include "kernels/gemm_w4a8_tiles.h"
 
 /* From one turn of a warp to its next. */
-#define TURNS_APART SCALE_WARPS
-#if PANELS != 1
-#error "a turn has all rows of a tile"
+#define TURNS_APART (SCALE_WARPS / PANELS)
+#define BLOCKS_APART (TURNS_APART * TURN_BLOCKS)
+#define TILES_AHEAD 3 /* that are begun by the copies and not yet stored, at most */
+#define COPIED_ROW_BYTES 512u
+#define COPIED_TURN_BYTES (ROW_SCALES * COPIED_ROW_BYTES)
+
+/* A warp waits for item t + TILES_AHEAD - 1 while it has not given back item t. */
+#if TILES_AHEAD > WORK_SLOTS
+#error "that item waits for this one's slot"
 #endif
 #if (TURNS_APART & (TURNS_APART - 1)) != 0
 #error "a warp's first turn is counted modulo a power of two"
@@ -20,124 +36,367 @@
 #if GEMM_GROUPS != 1
 #error "a turn's offsets hold for one weight group a k block"
 #endif
+#if STAGE_BLOCKS != 2 && STAGE_BLOCKS != 4
+#error "a turn has four groups"
+#endif
 #if GEMM_STAGES <= (TURNS_APART - 1) * TURN_STAGES
 #error "a warp that passes over the others' turns must not miss a pass of the ring"
 #endif
 
-/* A warp's place among the turns of a tile. */
+/* Where a warp's copies are. */
 typedef struct scale_walk {
-    scale_rows rows; /* in the turn that is loaded next */
-    int64_t offset[TURN_GROUPS];
-    bool fours;   /* scales_by_four() */
-    int64_t step; /* bytes from one turn of this warp to the next */
+    work_ring work;   /* the next tile's item */
+    scale_tile tile;  /* the one they are in */
+    scale_rows rows;  /* in the turn that is copied next */
+    int32_t block;    /* first k block of that turn */
+    int32_t end;      /* of the tile's turns */
+    uint32_t half;    /* of the tile's rows */
+    uint32_t first;   /* of the next tile's turns, the first that is this warp's */
+    uint32_t tiles;   /* begun, and not yet stored to the end */
+    uint32_t turns;   /* copied, and not yet stored */
+    uint32_t slot;    /* of the turn that is copied next */
+    smem_addr copied; /* this lane's, of all turns */
+    bool more;        /* there may be another item */
 } scale_walk;
 
-/* Of the tile's turns, number `first` is this warp's first. */
-HB_DEVICE scale_walk scale_walk_of(const gemm_params *p, const scale_tile *tile, int32_t first)
+/* Of a tile's turns, the first that is this warp's; and for the next tile. */
+HB_DEVICE int32_t first_turn(const scale_tile *tile, uint32_t *first)
 {
-    const int64_t turn = turn_bytes(p);
-    scale_walk w;
-    int i;
-    w.rows = scale_rows_of(p, tile);
-    w.step = TURNS_APART * turn;
-    w.fours = scales_by_four(p, tile);
-    HB_UNROLL
-    for (i = 0; i < ROW_SCALES; i++) {
-        w.rows.row[i] += first * turn;
-    }
-    turn_offsets(p, tile->first_block, w.offset);
-    return w;
+    const int32_t blocks = padded_blocks(tile->first_block, tile->end_block);
+    const uint32_t here = *first;
+    *first = (here - (uint32_t)(blocks + TURN_BLOCKS - 1) / TURN_BLOCKS) % TURNS_APART;
+    return (int32_t)here;
 }
 
-/* Loads the turn that begins with k block `block`, and moves on. */
-HB_DEVICE void load_turn(const gemm_params *p, const scale_tile *tile, scale_walk *w, int32_t block,
-                         uint32_t raw[TURN_LOADS])
+HB_DEVICE int32_t turns_end(const scale_tile *tile)
+{
+    return tile->first_block + padded_blocks(tile->first_block, tile->end_block);
+}
+
+/* Do copies bring the turn that begins with k block `block`? */
+HB_DEVICE bool turn_is_copied(const gemm_params *p, const scale_tile *tile, int32_t block)
+{
+    return (p->flags & (GEMM_SCALES_BY_FOUR | GEMM_SCALES_BY_WORD)) != 0 &&
+           tile->first_block % 4 == 0 && block + TURN_BLOCKS <= tile->end_block;
+}
+
+/* Begins with the tile that has been found. */
+HB_DEVICE void walk_begin_tile(const gemm_params *p, scale_walk *w)
+{
+    const int32_t first = first_turn(&w->tile, &w->first);
+    int i;
+    w->block = w->tile.first_block + first * TURN_BLOCKS;
+    w->end = turns_end(&w->tile);
+    w->rows = scale_rows_of(p, &w->tile);
+    HB_UNROLL
+    for (i = 0; i < ROW_SCALES; i++) {
+        w->rows.row[i] += first * turn_bytes(p);
+    }
+    work_ring_advance(&w->work);
+    w->tiles++;
+}
+
+/* The block's first tile, if it is known. */
+HB_DEVICE void walk_known_tile(const gemm_params *p, scale_walk *w)
+{
+    if (scale_tile_known(p, &w->work, w->half, &w->tile)) {
+        walk_begin_tile(p, w);
+        gemm_wait_for_grids(p);
+    }
+}
+
+/* This lane's scales of a turn, four of a row side by side.  bytes: of a scale, a constant. */
+HB_DEVICE void copy_fours(const scale_rows *rows, int32_t bytes, smem_addr to)
 {
     int i;
-    if (block >= tile->end_block) {
+    HB_UNROLL
+    for (i = 0; i < ROW_SCALES; i++) {
+        const smem_addr at = to + (uint32_t)i * COPIED_ROW_BYTES;
+        if (bytes == 4) {
+            cp_async_16(at, rows->row[i]);
+        } else if (bytes == 2) {
+            cp_async_8(at, rows->row[i]);
+        } else {
+            cp_async_4(at, rows->row[i]);
+        }
+    }
+}
+
+/* The words with this lane's scales of a turn. */
+HB_DEVICE void copy_words(const gemm_params *p, const scale_rows *rows, smem_addr to)
+{
+    const int64_t step = p->b_scale.stride_k * scale_bytes(&p->b_scale);
+    int q, i;
+    HB_UNROLL
+    for (i = 0; i < ROW_SCALES; i++) {
+        const uint8_t *word = (const uint8_t *)((uintptr_t)rows->row[i] & ~(uintptr_t)3);
+        HB_UNROLL
+        for (q = 0; q < TURN_BLOCKS; q++) {
+            cp_async_4(to + (uint32_t)i * COPIED_ROW_BYTES + (uint32_t)q * 4u, word + q * step);
+        }
+    }
+}
+
+/* Copies the next turn.  The group is closed where there is nothing to copy too, so that groups
+ * count turns. */
+HB_DEVICE void copy_turn(const gemm_params *p, scale_walk *w)
+{
+    const int64_t step = TURNS_APART * turn_bytes(p);
+    int i;
+    if (turn_is_copied(p, &w->tile, w->block)) {
+        const smem_addr to = w->copied + w->slot * COPIED_TURN_BYTES;
+        const int32_t bytes = scale_bytes(&p->b_scale);
+        if (!(p->flags & GEMM_SCALES_BY_FOUR)) {
+            copy_words(p, &w->rows, to);
+        } else if (bytes == 4) {
+            copy_fours(&w->rows, 4, to);
+        } else if (bytes == 2) {
+            copy_fours(&w->rows, 2, to);
+        } else {
+            copy_fours(&w->rows, 1, to);
+        }
+    }
+    cp_async_commit();
+    HB_UNROLL
+    for (i = 0; i < ROW_SCALES; i++) {
+        w->rows.row[i] += step;
+    }
+    w->block += BLOCKS_APART;
+    w->slot = w->slot + 1 == SCALES_AHEAD ? 0 : w->slot + 1;
+    w->turns++;
+}
+
+/* Copies as many turns as may be on their way; afterwards there is at least one if the next tile
+ * has any. */
+HB_DEVICE void copy_ahead(const gemm_params *p, scale_walk *w)
+{
+    while (w->turns < SCALES_AHEAD) {
+        if (w->block < w->end) {
+            copy_turn(p, w);
+        } else if (w->more && w->tiles < TILES_AHEAD) {
+            w->more = scale_tile_next(&w->work, w->half, &w->tile);
+            if (w->more) {
+                walk_begin_tile(p, w);
+            }
+        } else {
+            break;
+        }
+    }
+}
+
+/* What copy_fours() has copied, apart.  bytes: of a scale, a constant. */
+HB_DEVICE void load_fours(smem_addr from, int32_t bytes, uint32_t raw[TURN_LOADS])
+{
+    int i, j;
+    HB_UNROLL
+    for (i = 0; i < ROW_SCALES; i++) {
+        const smem_addr at = from + (uint32_t)i * COPIED_ROW_BYTES;
+        uint32_t word[4] = {0, 0, 0, 0};
+        if (bytes == 4) {
+            smem_load_u32x4(at, word);
+        } else if (bytes == 2) {
+            smem_load_u32x2(at, word);
+        } else {
+            word[0] = smem_load_u32(at);
+        }
+        HB_UNROLL
+        for (j = 0; j < bytes; j++) {
+            raw[j * ROW_SCALES + i] = word[j];
+        }
+        part_four(bytes, i, raw);
+    }
+}
+
+/* And copy_words(): rows' places in their words follow from their numbers, since the first row's
+ * scale begins one. */
+HB_DEVICE void load_words_of_scales(smem_addr from, int32_t bytes, uint32_t raw[TURN_LOADS])
+{
+    int i, q;
+    HB_UNROLL
+    for (i = 0; i < ROW_SCALES; i++) {
+        const uint32_t shift = (uint32_t)(scale_row(i) * bytes) % 4u * 8u;
+        uint32_t word[4];
+        smem_load_u32x4(from + (uint32_t)i * COPIED_ROW_BYTES, word);
+        HB_UNROLL
+        for (q = 0; q < TURN_BLOCKS; q++) {
+            raw[q * ROW_SCALES + i] = word[q] >> shift & (bytes == 2 ? 0xffffu : 0xffu);
+            raw[q * ROW_SCALES + i] = bytes == 4 ? word[q] : raw[q * ROW_SCALES + i];
+        }
+    }
+}
+
+/* What has been copied.  bytes: of a scale, a constant. */
+HB_DEVICE void load_copied(const gemm_params *p, smem_addr from, int32_t bytes,
+                           uint32_t raw[TURN_LOADS])
+{
+    if (p->flags & GEMM_SCALES_BY_FOUR) {
+        load_fours(from, bytes, raw);
+    } else {
+        load_words_of_scales(from, bytes, raw);
+    }
+}
+
+/* The factors of a turn that is not copied, and lines of scales that are needed later. */
+HB_DEVICE void fetch_loaded(const gemm_params *p, const scale_tile *tile, int32_t block,
+                            uint32_t raw[TURN_LOADS])
+{
+    scale_tile here = *tile;
+    scale_rows rows;
+    int64_t offset[TURN_GROUPS];
+    here.first_block = block;
+    rows = scale_rows_of(p, &here);
+    turn_offsets(p, block, offset);
+    fetch_scales(p, &rows, offset, false, raw);
+    if ((block - tile->first_block) % PREFETCHED_BLOCKS == 0) {
+        prefetch_row_scales(p, tile, &rows, block, PREFETCHED_BLOCKS);
+    }
+}
+
+/* The factors of the turn of `tile` that begins with k block `block`, the oldest that is copied. */
+HB_DEVICE void fetch_turn(const gemm_params *p, const scale_tile *tile, const scale_walk *w,
+                          int32_t block, uint32_t raw[TURN_LOADS])
+{
+    const int32_t type = p->b_scale.type;
+    const smem_addr from =
+        w->copied + (w->slot + SCALES_AHEAD - w->turns) % SCALES_AHEAD * COPIED_TURN_BYTES;
+    if (!turn_is_copied(p, tile, block)) {
+        fetch_loaded(p, tile, block, raw);
         return;
     }
-    if (block + TURN_BLOCKS <= tile->end_block) {
-        load_typed(p, &w->rows, w->offset, w->fours, raw);
-        if ((block - tile->first_block) % PREFETCHED_BLOCKS == 0) {
-            prefetch_scales(p, tile, &w->rows, block, PREFETCHED_BLOCKS);
-        }
+    if (type == ELEMENT_F32) {
+        load_copied(p, from, 4, raw);
+    } else if (type == ELEMENT_E4M3) {
+        load_copied(p, from, 1, raw);
+        widen_as(ELEMENT_E4M3, raw);
     } else {
-        int64_t exact[TURN_GROUPS];
-        turn_offsets(p, block, exact);
-        load_typed(p, &w->rows, exact, false, raw);
+        load_copied(p, from, 2, raw);
+        if (type == ELEMENT_BF16) {
+            widen_as(ELEMENT_BF16, raw);
+        } else {
+            widen_as(ELEMENT_F16, raw);
+        }
     }
-    HB_UNROLL
-    for (i = 0; i < ROW_SCALES; i++) {
-        w->rows.row[i] += w->step;
+    factors_of_scales(p, raw);
+}
+
+/* Waits for the copies of the oldest turn. */
+HB_DEVICE void await_turn(const scale_walk *w)
+{
+    if (w->turns == SCALES_AHEAD) {
+        cp_async_wait(SCALES_AHEAD - 1);
+    } else {
+        cp_async_wait(0);
     }
 }
 
-/* Stores that turn, and passes the stages of the others' turns behind it. */
+/* Stores a turn's factors, and passes the stages of the others' turns behind it. */
 HB_DEVICE void store_turn(const gemm_params *p, const scale_tile *tile, ring *r, int32_t block,
-                          int32_t end, smem_addr scales, bool fours, uint32_t raw[TURN_LOADS])
+                          smem_addr scales, const uint32_t raw[TURN_LOADS], uint32_t half)
 {
-    const bool whole = block + TURN_BLOCKS <= tile->end_block;
+    const int32_t blocks = turns_end(tile) - block;
     int i;
-    widen_scales(p, whole && fours, raw);
-    if (whole) {
-        fill_turn(p, tile, r, block, end - block, scales, raw, 0, true);
+    if (block + TURN_BLOCKS <= tile->end_block) {
+        fill_turn(p, tile, r, block, blocks, scales, raw, half, true);
     } else {
-        fill_turn(p, tile, r, block, end - block, scales, raw, 0, false);
+        fill_turn(p, tile, r, block, blocks, scales, raw, half, false);
     }
     HB_UNROLL
     for (i = 1; i < TURNS_APART; i++) {
-        skip_turn(r, end - block - i * TURN_BLOCKS);
+        skip_turn(r, blocks - i * TURN_BLOCKS);
     }
 }
 
-/* All turns of a tile that are this warp's, of which the first is `first`. */
-HB_DEVICE void fill_tile_scales(const gemm_params *p, const scale_tile *tile, ring *r,
-                                smem_addr scales, int32_t first)
+/* The next tile, whose item has been waited for by the copies (or, the known one, was there before
+ * the warps met): the first k block of its turns that is this warp's; passes the others' before. */
+HB_DEVICE int32_t store_begin_tile(const gemm_params *p, const work_ring *work, uint32_t half,
+                                   uint32_t *first, ring *r, scale_tile *tile)
 {
-    const int32_t apart = TURNS_APART * TURN_BLOCKS;
-    const int32_t end = tile->first_block + padded_blocks(tile->first_block, tile->end_block);
-    int32_t block = tile->first_block + first * TURN_BLOCKS;
-    scale_walk walk = scale_walk_of(p, tile, first);
-    uint32_t even[TURN_LOADS], odd[TURN_LOADS];
+    int32_t before;
     int i;
-    load_turn(p, tile, &walk, block, even);
-    if (first == 0) {
-        prefetch_scales(p, tile, &walk.rows, block + apart, -apart);
-    }
+    (void)scale_tile_read(work, half, tile);
+    before = first_turn(tile, first);
     HB_UNROLL
     for (i = 0; i < TURNS_APART - 1; i++) {
-        if (i < first) {
-            skip_turn(r, end - tile->first_block - i * TURN_BLOCKS);
+        if (i < before) {
+            skip_turn(r, turns_end(tile) - tile->first_block - i * TURN_BLOCKS);
         }
     }
-    HB_NO_UNROLL
-    for (; block < end; block += 2 * apart) {
-        load_turn(p, tile, &walk, block + apart, odd);
-        store_turn(p, tile, r, block, end, scales, walk.fours, even);
-        if (block + apart < end) {
-            load_turn(p, tile, &walk, block + 2 * apart, even);
-            store_turn(p, tile, r, block + apart, end, scales, walk.fours, odd);
-        }
+    if (before == 0 && half == 0) {
+        prefetch_token_scales(p, tile, tile->first_block);
     }
+    return tile->first_block + before * TURN_BLOCKS;
+}
+
+HB_DEVICE scale_walk scale_walk_of(smem_addr scales, work_ring work, uint32_t warp)
+{
+    scale_walk w;
+    int i;
+    w.work = work;
+    w.tile.slot = 0;
+    w.tile.group = w.tile.column = w.tile.first_block = w.tile.end_block = 0;
+    HB_UNROLL
+    for (i = 0; i < ROW_SCALES; i++) {
+        w.rows.row[i] = NULL;
+    }
+    w.block = w.end = 0;
+    w.half = PANELS == 2 ? warp : 0;
+    w.first = PANELS == 2 ? 0 : warp;
+    w.tiles = w.turns = w.slot = 0;
+    w.copied = scales + GEMM_STAGES * SCALE_BYTES + warp * (SCALES_AHEAD * COPIED_TURN_BYTES) +
+               lane_index() * 16u;
+    w.more = false;
+    return w;
 }
 
 /* Scale warp number `warp`. */
 HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, work_ring work,
                               uint32_t warp)
 {
-    uint32_t first = warp; /* its first turn of the next tile */
-    scale_tile tile;
-    while (scale_tile_next(&work, 0, &tile)) {
-        const int32_t blocks = padded_blocks(tile.first_block, tile.end_block);
-        const uint32_t turns = (uint32_t)(blocks + TURN_BLOCKS - 1) / TURN_BLOCKS;
-        fill_tile_scales(p, &tile, &r, scales, (int32_t)first);
-        first = (first - turns) % TURNS_APART;
-        warp_sync(); /* all lanes have read the item before one says so */
-        if (elect_one()) {
-            mbarrier_arrive(work_empty(&work));
+    scale_walk walk = scale_walk_of(scales, work, warp);
+    scale_tile tile = walk.tile; /* that is stored */
+    uint32_t first = walk.first;
+    int32_t block = 0;
+    bool in_tile = false, joined = false, looks = true;
+    scales_touch(p);
+    walk_known_tile(p, &walk);
+    for (;;) {
+        if (looks) {
+            copy_ahead(p, &walk);
         }
-        work_ring_advance(&work);
+        if (!joined) {
+            gemm_join(p, GEMM_THREADS);
+            walk.more = joined = true;
+            looks = walk.tiles == 0; /* else no item is waited for before a turn is stored */
+            continue;
+        }
+        looks = true;
+        if (!in_tile) {
+            if (walk.tiles == 0) {
+                break;
+            }
+            block = store_begin_tile(p, &work, walk.half, &first, &r, &tile);
+            in_tile = true;
+        }
+        if (block < turns_end(&tile)) {
+            uint32_t raw[TURN_LOADS];
+            await_turn(&walk);
+            fetch_turn(p, &tile, &walk, block, raw);
+            walk.turns--;
+            if (walk.half == 0 && (block - tile.first_block) % PREFETCHED_BLOCKS == 0) {
+                prefetch_token_scales(p, &tile, block + PREFETCHED_BLOCKS);
+            }
+            store_turn(p, &tile, &r, block, scales, raw, walk.half);
+            block += BLOCKS_APART;
+        }
+        if (block >= turns_end(&tile)) {
+            warp_sync(); /* all lanes have read the item before one says so */
+            if (elect_one()) {
+                mbarrier_arrive(work_empty(&work));
+            }
+            work_ring_advance(&work);
+            walk.tiles--;
+            in_tile = false;
+        }
     }
 }
 

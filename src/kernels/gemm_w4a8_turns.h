@@ -19,6 +19,8 @@
  *   GEMM_STAGE_BLOCKS  k blocks of 128 a stage: 2 or 4
  *   GEMM_TURN_STAGES   stages a turn
  *   GEMM_STAGES        stages of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
+ *   GEMM_SCALES_AHEAD  turns of a scale warp whose scales are on their way
+ * (gemm_w4a8_scales_ahead.h)
  *
  * SHARED MEMORY, from smem_base()
  *   stages             as in gemm_w4a8.h, of 64 rows
@@ -34,6 +36,10 @@
  *
  * RESULT: docs/numerics.md sections 3 to 6, the same bits as every other kernel.
  */
+#if GEMM_SCALES_AHEAD > 0
+#define WORK_SLOTS 8 /* scales are some tiles ahead of the sums, and their copies of them */
+#endif
+
 #include "kernels/gemm_params.h"
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/direct.h"
@@ -44,7 +50,7 @@
 #include "kernels/tile/work.h"
 
 #if !defined(GEMM_NAME) || !defined(GEMM_TILE_TOKENS) || !defined(GEMM_STAGE_BLOCKS) ||            \
-    !defined(GEMM_TURN_STAGES) || !defined(GEMM_STAGES)
+    !defined(GEMM_TURN_STAGES) || !defined(GEMM_STAGES) || !defined(GEMM_SCALES_AHEAD)
 #error "define the parameters"
 #endif
 
@@ -62,7 +68,7 @@
 /* With 16 tokens the scales of a k block take two warps as long as the consumers take for the
  * block: two more, behind the consumers. */
 #define SCALE_WARPS (TILE_TOKENS == 16 ? 4 : 2)
-#define SCALES_AHEAD (TILE_TOKENS == 16)
+#define SCALES_AHEAD GEMM_SCALES_AHEAD
 #define GEMM_THREADS ((2 + CONSUMER_WARPS + SCALE_WARPS) * 32)
 #define RING_TAKERS 4 /* warps that give a stage back */
 #define IS_CONSUMER(warp) ((warp) >= 4 && (SCALE_WARPS == 2 || (warp) < 4 + CONSUMER_WARPS))
@@ -75,12 +81,13 @@
 #define GROUP_SCALE_BYTES ((TILE_ROWS + TILE_TOKENS) * 4u)
 #define SCALE_BYTES (STAGE_BLOCKS * GROUP_SCALE_BYTES)
 #define STAGING_BYTES ACROSS_STAGING_BYTES(TILE_TOKENS)
-#define HANDED_BYTES 2048u                       /* four sums of each of 128 threads */
-#define ACC_BYTES (FRAGMENT / 4u * HANDED_BYTES) /* between two turns */
+#define HANDED_BYTES 2048u                                /* four sums of each of 128 threads */
+#define ACC_BYTES (FRAGMENT / 4u * HANDED_BYTES)          /* between two turns */
+#define COPIED_BYTES (SCALE_WARPS * SCALES_AHEAD * 1024u) /* scales on their way */
 #define BATON_BYTES (CONSUMER_WARPS * 8u)
 #define GEMM_SMEM_BYTES                                                                            \
-    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + CONSUMERS * STAGING_BYTES + ACC_BYTES +    \
-     RING_BYTES(GEMM_STAGES) + BATON_BYTES + WORK_BYTES)
+    (1024 + GEMM_STAGES * (STAGE_BYTES + SCALE_BYTES) + COPIED_BYTES + CONSUMERS * STAGING_BYTES + \
+     ACC_BYTES + RING_BYTES(GEMM_STAGES) + BATON_BYTES + WORK_BYTES)
 
 #if GEMM_SMEM_BYTES > 232448
 #error "too many stages"
@@ -117,7 +124,7 @@ HB_DEVICE layout layout_of_block(void)
     at.staging = at.stages + GEMM_STAGES * STAGE_BYTES; /* a multiple of 1,024 */
     at.acc = at.staging + CONSUMERS * STAGING_BYTES;
     at.scales = at.acc + ACC_BYTES;
-    at.ring = at.scales + GEMM_STAGES * SCALE_BYTES;
+    at.ring = at.scales + GEMM_STAGES * SCALE_BYTES + COPIED_BYTES;
     at.batons = at.ring + RING_BYTES(GEMM_STAGES);
     at.work = at.batons + BATON_BYTES;
     return at;
@@ -280,8 +287,6 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     } else if (warp == 1) {
         prepare_and_schedule(p, &at);
     } else {
-        scales_touch(p);
-        gemm_join(p, GEMM_THREADS);
         produce_scales(p, at.scales, ring_at(at.ring, GEMM_STAGES), work_ring_at(at.work),
                        SCALE_WARP(warp));
     }

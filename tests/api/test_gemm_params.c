@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernels are told of a problem: where scales of four k groups may be one load.  Each row
- * changes one thing of a problem that has them so; a flag too many is a misaligned load.
+ * What the kernels are told of a problem: where scales of four k groups may be one load, and where
+ * each may be read with all of its word.  Each row changes one thing of a problem that has them so;
+ * a flag too many is a misaligned load, or one past a tensor's end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,39 +23,63 @@ typedef struct scale_case {
     int64_t groups;
     uintptr_t data;
     int64_t stride_mn, stride_k, group_stride;
-    bool by_four;
+    bool by_four, by_word;
 } scale_case;
 
 #define BASE 0x7f0000000100u
 
 static const scale_case cases[] = {
-    {"along k", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, GROUPS, BASE, 8, 1, 1536, true},
-    {"f16", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_F16, 128, GROUPS, BASE, 8, 1, 1536, true},
-    {"f32", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_F32, 128, GROUPS, BASE, 8, 1, 1536, true},
-    {"e4m3", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_E4M3, 128, GROUPS, BASE, 8, 1, 1536, true},
-    {"a gap of four", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, BASE, 12, 1, 0, true},
-    {"a gap of one", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, BASE, 9, 1, 0, false},
-    {"a gap of two", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_F32, 128, 1, BASE, 10, 1, 0, false},
-    {"groups apart by an odd number", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, GROUPS, BASE,
-     8, 1, 1537, false},
-    {"one group, whatever its stride", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, BASE, 8,
-     1, 1537, true},
-    {"all groups the same scales", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, GROUPS, BASE, 8,
-     1, 0, true},
-    {"bf16 at 4 bytes", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, BASE + 4, 8, 1, 0,
+    {"along k", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, GROUPS, BASE, 8, 1, 1536, true,
      false},
-    {"e4m3 at 4 bytes", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_E4M3, 128, 1, BASE + 4, 8, 1, 0,
+    {"f16", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_F16, 128, GROUPS, BASE, 8, 1, 1536, true, false},
+    {"f32", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_F32, 128, GROUPS, BASE, 8, 1, 1536, true, true},
+    {"e4m3", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_E4M3, 128, GROUPS, BASE, 8, 1, 1536, true,
+     false},
+    {"a gap of four", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, BASE, 12, 1, 0, true,
+     false},
+    {"a gap of one", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, BASE, 9, 1, 0, false,
+     false},
+    {"a gap of two", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_F32, 128, 1, BASE, 10, 1, 0, false,
      true},
+    {"groups apart by an odd number", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, GROUPS, BASE,
+     8, 1, 1537, false, false},
+    {"one group, whatever its stride", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, BASE, 8,
+     1, 1537, true, false},
+    {"all groups the same scales", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, GROUPS, BASE, 8,
+     1, 0, true, false},
+    {"bf16 at 4 bytes", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, BASE + 4, 8, 1, 0,
+     false, false},
+    {"e4m3 at 4 bytes", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_E4M3, 128, 1, BASE + 4, 8, 1, 0, true,
+     false},
     {"e4m3 at 2 bytes", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_E4M3, 128, 1, BASE + 2, 8, 1, 0,
-     false},
-    {"f32 at 8 bytes", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_F32, 128, 1, BASE + 8, 8, 1, 0, false},
+     false, false},
+    {"f32 at 8 bytes", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_F32, 128, 1, BASE + 8, 8, 1, 0, false,
+     true},
     {"interleaved", HALFBYTE_SCALE_INTERLEAVED4, HALFBYTE_TYPE_BF16, 128, GROUPS, BASE, 4, 768,
-     1536, true},
-    {"along n", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_BF16, 128, GROUPS, BASE, 1, 192, 1536,
-     false},
+     1536, true, false},
+    {"along n", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_BF16, 128, GROUPS, BASE, 1, 192, 1536, false,
+     true},
+    {"along n, f16", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_F16, 128, GROUPS, BASE + 4, 1, 194,
+     1552, false, true},
+    {"along n, e4m3", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_E4M3, 128, GROUPS, BASE + 4, 1, 196,
+     1568, false, true},
+    {"along n, f32", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_F32, 128, GROUPS, BASE + 4, 1, 193,
+     1545, false, true},
+    {"along n, a gap of one", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, BASE, 1, 193, 0,
+     false, false},
+    {"along n, e4m3, a gap of two", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_E4M3, 128, 1, BASE, 1,
+     194, 0, false, false},
+    {"along n, bf16 at 2 bytes", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, BASE + 2, 1,
+     192, 0, false, false},
+    {"along n, groups apart by an odd number", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_BF16, 128,
+     GROUPS, BASE, 1, 192, 1537, false, false},
+    {"along n, one group, whatever its stride", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_BF16, 128, 1,
+     BASE, 1, 192, 1537, false, true},
+    {"f32 interleaved", HALFBYTE_SCALE_INTERLEAVED4, HALFBYTE_TYPE_F32, 128, 1, BASE + 4, 4, 768, 0,
+     false, false},
     {"one scale for all of k", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 0, GROUPS, BASE, 4, 1,
-     768, false},
-    {"none", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, 0, 8, 1, 0, false},
+     768, false, false},
+    {"none", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, 0, 8, 1, 0, false, false},
 };
 
 static int32_t flags_of_case(const scale_case *c)
@@ -76,13 +101,15 @@ static int32_t flags_of_case(const scale_case *c)
     return params.flags;
 }
 
-static void test_scales_by_four(void **state)
+static void test_scale_flags(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const bool by_four = (flags_of_case(&cases[i]) & GEMM_SCALES_BY_FOUR) != 0;
-        if (by_four != cases[i].by_four) {
-            fail_msg("%s: by four: %d", cases[i].what, by_four);
+        const int32_t flags = flags_of_case(&cases[i]);
+        const bool by_four = (flags & GEMM_SCALES_BY_FOUR) != 0;
+        const bool by_word = (flags & GEMM_SCALES_BY_WORD) != 0;
+        if (by_four != cases[i].by_four || by_word != cases[i].by_word) {
+            fail_msg("%s: by four: %d, by word: %d", cases[i].what, by_four, by_word);
         }
     }
 }
@@ -90,7 +117,7 @@ static void test_scales_by_four(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scales_by_four),
+        cmocka_unit_test(test_scale_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -302,7 +302,8 @@ KERNEL(test_cp_async, cp_async_params, p, 128)
     block_sync();
     cp_async_16(base + at, p->source + at);
     cp_async_commit();
-    cp_async_16(base + 2048u + at, p->source + 2048u + at);
+    cp_async_8(base + 2048u + at, p->source + 2048u + at);
+    cp_async_8(base + 2056u + at, p->source + 2056u + at);
     cp_async_mbarrier_arrive_noinc(bar);
     arrived = wait_bounded(bar, 0);
     cp_async_wait(0);

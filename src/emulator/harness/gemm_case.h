@@ -45,7 +45,7 @@ enum {
     GEMM_CASE_LOAD_ONE = 1 << 13,       /* all to one of them */
     GEMM_CASE_LOAD_EACH = 2 << 13,      /* one to each */
     GEMM_CASE_LOAD_ZIPF = 3 << 13,      /* each row by itself, to group g with weight 1 / (g + 1) */
-    GEMM_CASE_SCALES_BY_FOUR = 1 << 15, /* of B, where their layout allows it (gemm_params.h) */
+    GEMM_CASE_SCALES_BY_FOUR = 1 << 15, /* of B, or by word, by their layout (gemm_params.h) */
     GEMM_CASE_SEED = 1 << 16            /* the first number that none of the bits reaches */
 };
 

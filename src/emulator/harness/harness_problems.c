@@ -186,6 +186,15 @@ static const harness_problem table[] = {
     W4A8(9, 72, 1280, DENSE, 1, 1, FOURS, A(OUTER, MN), K(128, F32, K_MAJOR), D(F32)),
     W4A8(9, 72, 1536, DENSE, 1, 1, FOURS | WIDE, A(1X128, K), K(128, BF16, INTERLEAVED4), D(BF16)),
     W4A8(20, 72, 1280, DENSE, 1, 1, FOURS, A(OUTER, MN), K(128, BF16, K_MAJOR), D(F32), SPLITS(2)),
+    /* The same by words, each with one of them. */
+    W4A8(20, 72, 1280, DENSE, 1, 1, FOURS | WIDE, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
+    W4A8(9, 72, 1184, RANGES, 3, 1, FOURS | COUNTS, A(TENSOR, MN), K(128, E4M3, MN_MAJOR), D(F16)),
+    W4A8(9, 136, 1152, DENSE, 1, 1, FOURS, A(1X128, MN), K(128, F32, MN_MAJOR), D(BF16)),
+    W4A8(9, 72, 1024, MASKED, 2, 1, FOURS | COUNTS, A(OUTER, MN), K(128, F16, MN_MAJOR), D(BF16)),
+    /* Scales on their way for one tile while those of others are stored, over more items than their
+     * ring holds. */
+    W4A8(8, 1160, 640, DENSE, 1, 1, FOURS | WIDE, A(OUTER, MN), K(128, BF16, K_MAJOR), D(BF16)),
+    W4A8(40, 264, 512, RANGES, 6, 1, FOURS | COUNTS, A(1X128, MN), K(128, BF16, K_MAJOR), D(BF16)),
     /* More than one band of the narrowest tiles, and blocks that begin in the second. */
     W4A8(270, 72, 32, DENSE, 1, 18, PLAIN, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
 
@@ -221,7 +230,7 @@ static const harness_problem table[] = {
     /* Dense tiles of one block, more than the ring of items has slots: some warps pass over the
      * first item there (tile/direct.h). */
     FP8(520, 8, 16, DENSE, 1, 1, MUTANTS | WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
-    W4A8(8, 520, 128, DENSE, 1, 1, MUTANTS | WIDE, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
+    W4A8(8, 1160, 128, DENSE, 1, 1, MUTANTS | WIDE, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
     W4A8(8, 520, 64, DENSE, 1, 1, MUTANTS | WIDE, A(OUTER, MN), K(64, BF16, MN_MAJOR), D(BF16)),
 };
 enum { ROWS = sizeof table / sizeof table[0] };

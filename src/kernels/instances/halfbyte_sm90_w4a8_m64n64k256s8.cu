@@ -8,4 +8,5 @@
 #define GEMM_PARTIALS 2
 #define GEMM_GROUPS 1
 #define GEMM_TOKEN_SCALES 2
+#define GEMM_SCALES_AHEAD 4
 #include "kernels/gemm_w4a8.h"

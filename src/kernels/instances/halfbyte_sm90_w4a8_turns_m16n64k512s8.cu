@@ -4,4 +4,5 @@
 #define GEMM_STAGE_BLOCKS 4
 #define GEMM_TURN_STAGES 1
 #define GEMM_STAGES 8
+#define GEMM_SCALES_AHEAD 2
 #include "kernels/gemm_w4a8_turns.h"

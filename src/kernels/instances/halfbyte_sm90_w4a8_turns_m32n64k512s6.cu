@@ -4,4 +4,5 @@
 #define GEMM_STAGE_BLOCKS 4
 #define GEMM_TURN_STAGES 1
 #define GEMM_STAGES 6
+#define GEMM_SCALES_AHEAD 4
 #include "kernels/gemm_w4a8_turns.h"

@@ -34,7 +34,9 @@ typedef struct work_item {
     int32_t end_block;
 } work_item;
 
+#ifndef WORK_SLOTS
 #define WORK_SLOTS 4
+#endif
 #define WORK_BAND 16
 #define WORK_BYTES (WORK_SLOTS * (32u + 16u))
 

@@ -13,6 +13,12 @@ HB_DEVICE void cp_async_4(smem_addr dst, const void *src)
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(dst), "l"(src) : "memory");
 }
 
+/* 8 bytes, likewise. */
+HB_DEVICE void cp_async_8(smem_addr dst, const void *src)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(dst), "l"(src) : "memory");
+}
+
 /* 16 bytes to shared memory, in this thread's current cp.async group.  9.7.9.25.3.1 cp.async */
 HB_DEVICE void cp_async_16(smem_addr dst, const void *src)
 {

@@ -113,6 +113,7 @@ void emu_grid_launch_dependents(emu_site *site);
 
 /* Kernels of others */
 void emu_cp_async_4(smem_addr dst, const void *src, emu_site *site);
+void emu_cp_async_8(smem_addr dst, const void *src, emu_site *site);
 void emu_cp_async_16(smem_addr dst, const void *src, emu_site *site);
 void emu_cp_async_commit(emu_site *site);
 void emu_cp_async_wait(uint32_t pending, emu_site *site);

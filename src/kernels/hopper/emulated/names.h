@@ -211,6 +211,7 @@
 
 /* Kernels of others */
 #define cp_async_4(dst, src) emu_cp_async_4((dst), (src), HB_SITE("cp_async"))
+#define cp_async_8(dst, src) emu_cp_async_8((dst), (src), HB_SITE("cp_async"))
 #define cp_async_16(dst, src) emu_cp_async_16((dst), (src), HB_SITE("cp_async"))
 #define cp_async_commit() emu_cp_async_commit(HB_SITE("cp_async_commit"))
 #define cp_async_wait(n) emu_cp_async_wait((n), HB_SITE("cp_async_wait"))
