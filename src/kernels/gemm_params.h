@@ -106,7 +106,7 @@ typedef struct gemm_groups {
 #define GEMM_SCALES_BY_WORD 128
 
 /* Rows of a box of D's map: W4A8, FP8 with D staged. */
-#define D_BOX_ROWS 8
+#define D_BOX_ROWS 16
 #define DOWN_ROWS 64
 
 typedef struct gemm_params {

@@ -4,13 +4,14 @@
  *
  * D in 16-bit types goes by way of shared memory, where the fragments are transposed on their way
  * in: a warpgroup's 64 columns of a token are 128 contiguous bytes.  From there the copy engine
- * takes them, while the warpgroup goes on with its next tile: boxes of eight tokens, by the map of
- * D, which also cuts off what lies past the tensor.  Tokens of a box that is not all of the group's
- * (at a group's end; all of them where rows have labels) are stored by the threads.
+ * takes them, while the warpgroup goes on with its next tile: boxes of D_BOX_ROWS tokens, by the
+ * map of D, which also cuts off what lies past the tensor.  Tokens of a box that is not all of the
+ * group's or of the tile's (at their ends; all of them where rows have labels) are stored by the
+ * threads.
  *
- * Boxes, not rows of 128 bytes each: one instruction for 1,024 bytes, and the map brings the
- * swizzle without which eight rows would meet in the same banks.  Of eight tokens, since groups end
- * anywhere, and since all tiles then need the same box.
+ * Boxes, not rows of 128 bytes each: one instruction for 2,048 bytes, and the map brings the
+ * swizzle without which eight rows would meet in the same banks.  Of no more tokens, since groups
+ * end anywhere; of half as many the engine does not keep up where k is short.
  *
  * STAGING of a warpgroup: a row of 128 bytes a token, 128-byte swizzle.
  *
@@ -127,7 +128,9 @@ HB_DEVICE void store_across(const gemm_params *p, const work_item *w, const floa
     fence_proxy_async();
     barrier_sync(barrier, 128);
     if ((p->flags & GEMM_D_BOXES) && column < p->n) {
-        boxes = (rows + (w->row_end == p->m ? D_BOX_ROWS - 1 : 0)) / D_BOX_ROWS;
+        /* The map cuts off what lies past the tensor, but not what lies past these tokens. */
+        const bool cuts = w->row_end == p->m && left <= count * 2;
+        boxes = (rows + (cuts ? D_BOX_ROWS - 1 : 0)) / D_BOX_ROWS;
         across_send_boxes(p, w, boxes, column, staging, thread);
     }
     across_send_rows(p, w, boxes * D_BOX_ROWS, rows, column, staging, thread);
