@@ -48,8 +48,10 @@ typedef struct scale_walk {
     work_ring work;   /* the next tile's item */
     scale_tile tile;  /* the one they are in */
     scale_rows rows;  /* in the turn that is copied next */
+    int64_t step;     /* bytes from one turn of this warp to its next */
     int32_t block;    /* first k block of that turn */
     int32_t end;      /* of the tile's turns */
+    int32_t whole;    /* last_copied() of the tile */
     uint32_t half;    /* of the tile's rows */
     uint32_t first;   /* of the next tile's turns, the first that is this warp's */
     uint32_t tiles;   /* begun, and not yet stored to the end */
@@ -73,11 +75,12 @@ HB_DEVICE int32_t turns_end(const scale_tile *tile)
     return tile->first_block + padded_blocks(tile->first_block, tile->end_block);
 }
 
-/* Do copies bring the turn that begins with k block `block`? */
-HB_DEVICE bool turn_is_copied(const gemm_params *p, const scale_tile *tile, int32_t block)
+/* Copies bring the turns that begin with a k block up to this one. */
+HB_DEVICE int32_t last_copied(const gemm_params *p, const scale_tile *tile)
 {
-    return (p->flags & (GEMM_SCALES_BY_FOUR | GEMM_SCALES_BY_WORD)) != 0 &&
-           tile->first_block % 4 == 0 && block + TURN_BLOCKS <= tile->end_block;
+    const bool copies =
+        (p->flags & (GEMM_SCALES_BY_FOUR | GEMM_SCALES_BY_WORD)) != 0 && tile->first_block % 4 == 0;
+    return copies ? tile->end_block - TURN_BLOCKS : -1;
 }
 
 /* Begins with the tile that has been found. */
@@ -87,6 +90,8 @@ HB_DEVICE void walk_begin_tile(const gemm_params *p, scale_walk *w)
     int i;
     w->block = w->tile.first_block + first * TURN_BLOCKS;
     w->end = turns_end(&w->tile);
+    w->whole = last_copied(p, &w->tile);
+    w->step = TURNS_APART * turn_bytes(p);
     w->rows = scale_rows_of(p, &w->tile);
     HB_UNROLL
     for (i = 0; i < ROW_SCALES; i++) {
@@ -141,17 +146,16 @@ HB_DEVICE void copy_words(const gemm_params *p, const scale_rows *rows, smem_add
  * count turns. */
 HB_DEVICE void copy_turn(const gemm_params *p, scale_walk *w)
 {
-    const int64_t step = TURNS_APART * turn_bytes(p);
     int i;
-    if (turn_is_copied(p, &w->tile, w->block)) {
+    if (w->block <= w->whole) {
         const smem_addr to = w->copied + w->slot * COPIED_TURN_BYTES;
         const int32_t bytes = scale_bytes(&p->b_scale);
         if (!(p->flags & GEMM_SCALES_BY_FOUR)) {
             copy_words(p, &w->rows, to);
+        } else if (HB_LIKELY(bytes == 2)) {
+            copy_fours(&w->rows, 2, to);
         } else if (bytes == 4) {
             copy_fours(&w->rows, 4, to);
-        } else if (bytes == 2) {
-            copy_fours(&w->rows, 2, to);
         } else {
             copy_fours(&w->rows, 1, to);
         }
@@ -159,7 +163,7 @@ HB_DEVICE void copy_turn(const gemm_params *p, scale_walk *w)
     cp_async_commit();
     HB_UNROLL
     for (i = 0; i < ROW_SCALES; i++) {
-        w->rows.row[i] += step;
+        w->rows.row[i] += w->step;
     }
     w->block += BLOCKS_APART;
     w->slot = w->slot + 1 == SCALES_AHEAD ? 0 : w->slot + 1;
@@ -252,29 +256,29 @@ HB_DEVICE void fetch_loaded(const gemm_params *p, const scale_tile *tile, int32_
     }
 }
 
-/* The factors of the turn of `tile` that begins with k block `block`, the oldest that is copied. */
+/* The factors of the turn of `tile` that begins with k block `block`, the oldest that is copied.
+ * whole: last_copied(). */
 HB_DEVICE void fetch_turn(const gemm_params *p, const scale_tile *tile, const scale_walk *w,
-                          int32_t block, uint32_t raw[TURN_LOADS])
+                          int32_t block, int32_t whole, uint32_t raw[TURN_LOADS])
 {
     const int32_t type = p->b_scale.type;
     const smem_addr from =
         w->copied + (w->slot + SCALES_AHEAD - w->turns) % SCALES_AHEAD * COPIED_TURN_BYTES;
-    if (!turn_is_copied(p, tile, block)) {
+    if (block > whole) {
         fetch_loaded(p, tile, block, raw);
         return;
     }
-    if (type == ELEMENT_F32) {
+    if (HB_LIKELY(type == ELEMENT_BF16)) {
+        load_copied(p, from, 2, raw);
+        widen_as(ELEMENT_BF16, raw);
+    } else if (type == ELEMENT_F32) {
         load_copied(p, from, 4, raw);
     } else if (type == ELEMENT_E4M3) {
         load_copied(p, from, 1, raw);
         widen_as(ELEMENT_E4M3, raw);
     } else {
         load_copied(p, from, 2, raw);
-        if (type == ELEMENT_BF16) {
-            widen_as(ELEMENT_BF16, raw);
-        } else {
-            widen_as(ELEMENT_F16, raw);
-        }
+        widen_as(ELEMENT_F16, raw);
     }
     factors_of_scales(p, raw);
 }
@@ -338,7 +342,8 @@ HB_DEVICE scale_walk scale_walk_of(smem_addr scales, work_ring work, uint32_t wa
     for (i = 0; i < ROW_SCALES; i++) {
         w.rows.row[i] = NULL;
     }
-    w.block = w.end = 0;
+    w.block = w.end = w.whole = 0;
+    w.step = 0;
     w.half = PANELS == 2 ? warp : 0;
     w.first = PANELS == 2 ? 0 : warp;
     w.tiles = w.turns = w.slot = 0;
@@ -355,7 +360,7 @@ HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, wo
     scale_walk walk = scale_walk_of(scales, work, warp);
     scale_tile tile = walk.tile; /* that is stored */
     uint32_t first = walk.first;
-    int32_t block = 0;
+    int32_t block = 0, whole = 0;
     bool in_tile = false, joined = false, looks = true;
     scales_touch(p);
     walk_known_tile(p, &walk);
@@ -375,12 +380,13 @@ HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, wo
                 break;
             }
             block = store_begin_tile(p, &work, walk.half, &first, &r, &tile);
+            whole = last_copied(p, &tile);
             in_tile = true;
         }
         if (block < turns_end(&tile)) {
             uint32_t raw[TURN_LOADS];
             await_turn(&walk);
-            fetch_turn(p, &tile, &walk, block, raw);
+            fetch_turn(p, &tile, &walk, block, whole, raw);
             walk.turns--;
             if (walk.half == 0 && (block - tile.first_block) % PREFETCHED_BLOCKS == 0) {
                 prefetch_token_scales(p, &tile, block + PREFETCHED_BLOCKS);

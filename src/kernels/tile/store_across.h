@@ -136,20 +136,22 @@ HB_DEVICE void store_across(const gemm_params *p, const work_item *w, const floa
     across_send_rows(p, w, boxes * D_BOX_ROWS, rows, column, staging, thread);
 }
 
-/* The same where the staging has room for `piece` of acc[count] at a time. */
+/* The same where the staging has room for `piece` of acc[count] at a time.  A piece waits for the
+ * copies of the one before it, so what is left over comes first where it is whole boxes. */
 HB_DEVICE void store_across_pieces(const gemm_params *p, const work_item *w, const float *acc,
                                    int count, int piece, int32_t column, smem_addr staging,
                                    uint32_t barrier, uint32_t thread)
 {
+    const int over = count % piece * 2 % D_BOX_ROWS == 0 ? count % piece : 0;
     work_item part = *w;
     int i;
     HB_UNROLL
-    for (i = 0; i < count; i += piece) {
+    for (i = over > 0 ? over - piece : 0; i < count; i += piece) {
+        const int first = i < 0 ? 0 : i, end = i + piece < count ? i + piece : count;
         if (part.row < part.row_end) {
-            store_across(p, &part, acc + i, count - i < piece ? count - i : piece, column, staging,
-                         barrier, thread);
+            store_across(p, &part, acc + first, end - first, column, staging, barrier, thread);
         }
-        part.row += piece * 2;
+        part.row += (end - first) * 2;
     }
 }
 
