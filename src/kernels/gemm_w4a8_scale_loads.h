@@ -3,9 +3,10 @@
  * Weights' scales along k of the W4A8 kernels, any layout and type: from global memory to fp32 in
  * the registers of a scale warp.  Part of gemm_w4a8_scales.h.
  *
- * A turn is what a lane loads at a time: the scales of two rows for up to four k blocks (expand: of
- * four for one).  Where a row's scales of four groups lie side by side, they are one load
- * (GEMM_SCALES_BY_FOUR): a scale warp's instructions are taken from the consumers of its scheduler.
+ * A turn is what a lane loads, or copies, at a time: the scales of two rows for up to four k blocks
+ * (expand: of four for one).  Where a row's scales of four groups lie side by side, they are one
+ * load (GEMM_SCALES_BY_FOUR): a scale warp's instructions are taken from the consumers of its
+ * scheduler.
  */
 #ifndef HALFBYTE_KERNELS_GEMM_W4A8_SCALE_LOADS_H
 #define HALFBYTE_KERNELS_GEMM_W4A8_SCALE_LOADS_H
@@ -237,8 +238,8 @@ HB_DEVICE void factors_of_scales(const gemm_params *p, uint32_t raw[TURN_LOADS])
     }
 }
 
-/* The factors of a turn.  Loads and conversions stand in the same branches: apart, as a warp that
- * loads ahead has them, they take registers that larger tiles do not have. */
+/* The factors of a turn.  Loads and conversions stand in the same branches: apart, as where the
+ * first is loaded early, they take registers that larger tiles do not have. */
 HB_DEVICE void fetch_scales(const gemm_params *p, const scale_rows *rows,
                             const int64_t offset[TURN_GROUPS], bool fours, uint32_t raw[TURN_LOADS])
 {

@@ -6,6 +6,7 @@
  * A warp loads a few stages' scales into registers before it waits for the first of them to be
  * free, so the loads run as far ahead as the ring is long; SCALE_WARPS share the work.  What they
  * read is mostly a line that nobody has read yet, so lines are asked for another 32 blocks ahead.
+ * With SCALES_AHEAD scales are copied first, and waited for later (gemm_w4a8_scales_ahead.h).
  *
  * A stage holds, for each of its k blocks and each weight group in it,
  *   TILE_ROWS    factors of the weights' rows: with scales of A the scale itself, else

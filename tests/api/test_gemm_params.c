@@ -79,6 +79,10 @@ static const scale_case cases[] = {
      false, false},
     {"one scale for all of k", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 0, GROUPS, BASE, 4, 1,
      768, false, false},
+    {"one for all of k, along n", HALFBYTE_SCALE_MN_MAJOR, HALFBYTE_TYPE_BF16, 0, GROUPS, BASE, 1,
+     192, 192, false, true},
+    {"one for all of k, f32", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_F32, 0, GROUPS, BASE, 4, 1, 768,
+     false, true},
     {"none", HALFBYTE_SCALE_K_MAJOR, HALFBYTE_TYPE_BF16, 128, 1, 0, 8, 1, 0, false, false},
 };
 

@@ -380,7 +380,7 @@ static void test_empty(void **state)
     assert_int_equal(call_count, 0);
 }
 
-/* W4A8: a map of D as bytes, in boxes of eight rows, where stores by it may take its place. */
+/* W4A8: a map of D as bytes, in boxes of D_BOX_ROWS, where stores by it may take its place. */
 static void test_map_of_d(void **state)
 {
     (void)state;

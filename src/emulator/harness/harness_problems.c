@@ -191,6 +191,16 @@ static const harness_problem table[] = {
     W4A8(9, 72, 1184, RANGES, 3, 1, FOURS | COUNTS, A(TENSOR, MN), K(128, E4M3, MN_MAJOR), D(F16)),
     W4A8(9, 136, 1152, DENSE, 1, 1, FOURS, A(1X128, MN), K(128, F32, MN_MAJOR), D(BF16)),
     W4A8(9, 72, 1024, MASKED, 2, 1, FOURS | COUNTS, A(OUTER, MN), K(128, F16, MN_MAJOR), D(BF16)),
+    /* One for all of k; and scales that are asked for before the block's warps have met, behind
+     * another grid. */
+    W4A8(20, 72, 1152, DENSE, 1, 1, FOURS | WIDE, A(OUTER, MN), K(0, BF16, MN_MAJOR), D(BF16)),
+    W4A8(20, 72, 1152, DENSE, 1, 1, MUTANTS | BEHIND | FOURS | WIDE, A(OUTER, MN),
+         K(128, BF16, K_MAJOR), D(BF16)),
+    W4A8(20, 72, 1280, DENSE, 1, 2, BEHIND | FOURS | WIDE, A(1X128, MN), K(128, BF16, MN_MAJOR),
+         D(BF16)),
+    /* Tiles below one another that are stored at the same time: a box that reached past its own
+     * would be seen. */
+    W4A8(189, 72, 256, DENSE, 1, 2, BEHIND | WIDE, A(OUTER, MN), K(128, BF16, K_MAJOR), D(BF16)),
     /* Scales on their way for one tile while those of others are stored, over more items than their
      * ring holds. */
     W4A8(8, 1160, 640, DENSE, 1, 1, FOURS | WIDE, A(OUTER, MN), K(128, BF16, K_MAJOR), D(BF16)),
