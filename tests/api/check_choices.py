@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library's choice of kernels beside times of all of them on an H200.
 
-    check_choices.py PRINT_CHOICES KERNELS_DEF TIMES.jsonl BENCH_FOLDER
+    check_choices.py PRINT_CHOICES KERNELS_DEF BENCH_FOLDER TIMES.jsonl...
 
-For every shape of the file the library must choose what bench/kernel_costs.py, which has the same
-formula once more, says that it chooses; and what is chosen may take 1 % longer in the mean than the
-best kernel.
+Times of later files replace those of earlier ones. For every shape the library must choose what
+bench/kernel_costs.py, which has the same formula once more, says that it chooses; and what is
+chosen may take 1 % longer in the mean than the best kernel.
 """
 
 import subprocess
@@ -16,13 +16,13 @@ MOST_LOSS = 1.01
 
 
 def main():
-    program, table, times, bench = sys.argv[1:]
+    program, table, bench, *times = sys.argv[1:]
     sys.path.insert(0, bench)
     sys.dont_write_bytecode = True
     import kernel_costs
 
     rows = kernel_costs.kernel_rows(table)
-    shapes = kernel_costs.shapes_of([times], rows)
+    shapes = kernel_costs.shapes_of(times, rows)
     text = "".join(" ".join(map(str, key)) + "\n" for key in shapes)
     names = subprocess.run([program], input=text, capture_output=True, text=True,
                            check=True).stdout.split()
