@@ -35,7 +35,7 @@ typedef struct work_item {
 } work_item;
 
 #ifndef WORK_SLOTS
-#define WORK_SLOTS 4
+#define WORK_SLOTS 4 /* of the ring, unless a kernel needs more */
 #endif
 #define WORK_BAND 16
 #define WORK_BYTES (WORK_SLOTS * (32u + 16u))
