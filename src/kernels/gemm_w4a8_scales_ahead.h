@@ -87,16 +87,12 @@ HB_DEVICE int32_t last_copied(const gemm_params *p, const scale_tile *tile)
 HB_DEVICE void walk_begin_tile(const gemm_params *p, scale_walk *w)
 {
     const int32_t first = first_turn(&w->tile, &w->first);
-    int i;
     w->block = w->tile.first_block + first * TURN_BLOCKS;
     w->end = turns_end(&w->tile);
     w->whole = last_copied(p, &w->tile);
     w->step = TURNS_APART * turn_bytes(p);
     w->rows = scale_rows_of(p, &w->tile);
-    HB_UNROLL
-    for (i = 0; i < ROW_SCALES; i++) {
-        w->rows.row[i] += first * turn_bytes(p);
-    }
+    next_scales(first * turn_bytes(p), &w->rows);
     work_ring_advance(&w->work);
     w->tiles++;
 }
@@ -146,7 +142,6 @@ HB_DEVICE void copy_words(const gemm_params *p, const scale_rows *rows, smem_add
  * count turns. */
 HB_DEVICE void copy_turn(const gemm_params *p, scale_walk *w)
 {
-    int i;
     if (w->block <= w->whole) {
         const smem_addr to = w->copied + w->slot * COPIED_TURN_BYTES;
         const int32_t bytes = scale_bytes(&p->b_scale);
@@ -161,10 +156,7 @@ HB_DEVICE void copy_turn(const gemm_params *p, scale_walk *w)
         }
     }
     cp_async_commit();
-    HB_UNROLL
-    for (i = 0; i < ROW_SCALES; i++) {
-        w->rows.row[i] += w->step;
-    }
+    next_scales(w->step, &w->rows);
     w->block += BLOCKS_APART;
     w->slot = w->slot + 1 == SCALES_AHEAD ? 0 : w->slot + 1;
     w->turns++;
