@@ -187,8 +187,17 @@ HB_DEVICE void sum_tile(const gemm_params *p, consumer *c, int32_t trips)
 HB_DEVICE void store_tile(const consumer *c, smem_addr staging, bool summed)
 {
     const work_item item = take_summed(c->work, c->tiles);
-    epilogue_across(c->p, &item, c->acc, FRAGMENT, PIECE, item.column + (int32_t)c->warpgroup * 64,
-                    !summed, staging, 1u + c->warpgroup + c->team, thread_index_anew() % 128u);
+    const int32_t column = item.column + (int32_t)c->warpgroup * 64;
+    if (!CLAIMS_EARLY || !summed) {
+        across_claim(store_barrier(c));
+    }
+    if (CLAIMS_EARLY && HB_LIKELY(summed && across_is_plain(c->p))) {
+        store_across_pieces(c->p, &item, c->acc, FRAGMENT, PIECE, column, staging, store_barrier(c),
+                            thread_index_anew() % 128u);
+    } else {
+        epilogue_across(c->p, &item, c->acc, FRAGMENT, PIECE, column, !summed, staging,
+                        store_barrier(c), thread_index_anew() % 128u);
+    }
 }
 
 HB_DEVICE void clear_sums(consumer *c)
@@ -205,14 +214,15 @@ HB_DEVICE void clear_sums(consumer *c)
  * terms, which take many registers. */
 HB_DEVICE void end_tile(consumer *c, smem_addr staging)
 {
-    if (across_is_plain(c->p)) {
+    if (HB_LIKELY(across_is_plain(c->p))) {
         work_item item;
         issue_next(c);
         finish_tile(c);
         item = take_summed(c->work, c->tiles);
+        across_claim(store_barrier(c));
         store_across_pieces(c->p, &item, c->acc, FRAGMENT, PIECE,
-                            item.column + (int32_t)c->warpgroup * 64, staging,
-                            1u + c->warpgroup + c->team, thread_index_anew() % 128u);
+                            item.column + (int32_t)c->warpgroup * 64, staging, store_barrier(c),
+                            thread_index_anew() % 128u);
     } else {
         finish_tile(c);
         store_tile(c, staging, true);

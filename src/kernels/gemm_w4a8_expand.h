@@ -128,6 +128,7 @@ HB_DEVICE void store_tile(const gemm_params *p, const layout *at, const work_ite
     if (p->epilogue.row_scale.data != NULL) {
         scale_tokens(acc, factors_of(at, tiles) + thread % 4u * 8u);
     }
+    across_claim(1u + warpgroup);
     store_across_pieces(p, item, acc, FRAGMENT, PIECE, item->column + (int32_t)warpgroup * 64,
                         at->staging + warpgroup * STAGING_BYTES, 1u + warpgroup, thread);
 }

@@ -18,9 +18,14 @@
 #ifndef HALFBYTE_KERNELS_GEMM_W4A8_LOOP_H
 #define HALFBYTE_KERNELS_GEMM_W4A8_LOOP_H
 
+/* The staging of D is claimed under a tile's last chain, not behind it: where the next tile's first
+ * chain is in flight there it would gain nothing. */
+#define CLAIMS_EARLY (GEMM_PARTIALS == 2 || TEAMS > 1)
+
 #include "kernels/gemm_w4a8_block.h"
 #include "kernels/gemm_w4a8_tiles.h"
 #include "kernels/tile/ring.h"
+#include "kernels/tile/store_across.h"
 
 /* A consumer thread's place.  Fragments of block b are a[b % 2]. */
 typedef struct consumer {
@@ -104,6 +109,12 @@ HB_DEVICE void release(consumer *c, int u)
     }
 }
 
+/* The named barrier of a warpgroup's staging of D. */
+HB_DEVICE uint32_t store_barrier(const consumer *c)
+{
+    return 1u + c->warpgroup + c->team;
+}
+
 #if GEMM_PARTIALS == 2
 /* One number for the place in the ring between tiles, to save registers there. */
 HB_DEVICE void enter_ring(consumer *c)
@@ -146,6 +157,9 @@ HB_DEVICE void trip(consumer *c, loop_kind kind, bool last)
         HB_UNROLL
         for (g = 0; g < kind.groups; g++) {
             const bool ends_block = g == kind.groups - 1;
+            if (last && ends_block && u == UNROLL - 1) {
+                across_claim(store_barrier(c));
+            }
             wgmma_wait(0);
             if (!ends_block) {
                 issue(c, kind, u, g + 1);
@@ -244,6 +258,9 @@ HB_DEVICE void sum_blocks(consumer *c, loop_kind kind, int32_t trips)
         issue(c, kind, 1, 0);
         prepare_next(c, kind, 0,
                      trips > 1 || (TEAMS == 1 && next_trips(c->work, c->tiles + 1) > 0));
+        if (CLAIMS_EARLY && trips == 1) {
+            across_claim(store_barrier(c));
+        }
         promote_block(c, kind, 1, false);
         if (trips == 1) {
             break;

@@ -55,6 +55,17 @@ HB_DEVICE void load_stage(const gemm_params *p, const stage_source *from, smem_a
     }
 }
 
+#if SCALES_AHEAD
+/*
+ * Weights asked for first keep the way to memory busy for a microsecond, and the first scales would
+ * come behind them.  So of the block's first tile, if it is known, this warp copies only so many
+ * stages before the scale warps have asked for theirs.
+ */
+#define SCALES_BARRIER 5
+#define SCALES_THREADS (32 + SCALE_WARPS * 32)
+#define STAGES_BEFORE_SCALES (TILE_TOKENS == 16 ? 0 : 1)
+#endif
+
 /* One warp, of which one lane makes the ring's barriers and issues: keeps the ring full, through
  * all tiles without a pause.  All lanes walk along, so that what they know is the same for all to
  * the compiler too.  They meet at every stage, and behind a tile's last one in work_take(). */
@@ -64,6 +75,10 @@ HB_DEVICE void produce(const gemm_params *p, const layout *at)
     ring r = ring_at(at->ring, GEMM_STAGES);
     known_work work = known_work_at(p, at->work);
     work_item item;
+#if SCALES_AHEAD
+    int32_t before = STAGES_BEFORE_SCALES; /* stages; < 0: the scales have been asked for */
+    before = work.works_out ? before : -1;
+#endif
     if (issues) {
         ring_init(&r, 1 + SCALE_ARRIVALS + (p->a_scale.data != NULL ? 32 : 0), RING_TAKERS);
     }
@@ -75,6 +90,11 @@ HB_DEVICE void produce(const gemm_params *p, const layout *at)
         int32_t trips = padded_blocks(0, left) / STAGE_BLOCKS;
         for (; trips > 0; trips--) {
             const int32_t count = left < STAGE_BLOCKS ? left : STAGE_BLOCKS;
+#if SCALES_AHEAD
+            if (before-- == 0) {
+                barrier_sync(SCALES_BARRIER, SCALES_THREADS);
+            }
+#endif
             ring_wait_empty(&r);
             warp_sync(); /* a lane that had not waited yet would find the stage in use again */
             if (issues) {
@@ -87,6 +107,11 @@ HB_DEVICE void produce(const gemm_params *p, const layout *at)
             ring_advance(&r);
         }
     }
+#if SCALES_AHEAD
+    if (before >= 0) {
+        barrier_sync(SCALES_BARRIER, SCALES_THREADS);
+    }
+#endif
 }
 
 #endif

@@ -228,7 +228,13 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
         }
         if (stores && TILE_TOKENS == 16 && HB_LIKELY(p->flags & GEMM_D_SCALED) && p->k_blocks > 0) {
             store_plain(p, &item, acc);
+        } else if (stores && TILE_TOKENS > 16 && HB_LIKELY(across_is_plain(p)) && p->k_blocks > 0) {
+            across_claim(1u + which);
+            store_across_pieces(p, &item, acc, FRAGMENT, FRAGMENT, item.column,
+                                at->staging + which * STAGING_BYTES, 1u + which,
+                                thread_index_anew() % 128u);
         } else if (stores) {
+            across_claim(1u + which);
             epilogue_across(p, &item, acc, FRAGMENT, FRAGMENT, item.column, turns == 0,
                             at->staging + which * STAGING_BYTES, 1u + which,
                             thread_index_anew() % 128u);

@@ -16,8 +16,12 @@
  * STAGING of a warpgroup: a row of 128 bytes a token, 128-byte swizzle.
  *
  * ORDER.  Copies of the tile before have read the staging (bulk_wait_read by the lanes that issued
- * them), and threads have, before any thread writes it again (a barrier); every thread's writes are
- * made known to the copy engine (fence_proxy_async) before a lane issues (a barrier).
+ * them), and threads have, before any thread writes it again (a barrier): across_claim(), which
+ * some main loops call under a tile's last chain.  Every thread's writes are made known to the copy
+ * engine (fence_proxy_async) before a lane issues (a barrier).
+ *
+ * What D mostly is, bf16 in whole boxes with no term but the scale of A, is found by one test and
+ * has straight code: jumps over what is rare cost more than what lies between them.
  */
 #ifndef HALFBYTE_KERNELS_TILE_STORE_ACROSS_H
 #define HALFBYTE_KERNELS_TILE_STORE_ACROSS_H
@@ -29,6 +33,13 @@
 /* Pairs of groups of eight tokens are written together.  The staging begins at a multiple of 1,024
  * bytes. */
 #define ACROSS_STAGING_BYTES(tokens) (((tokens) + 15) / 16 * 16 * ACROSS_ROW_BYTES)
+
+/* The staging may be written again.  All threads of the warpgroup call. */
+HB_DEVICE void across_claim(uint32_t barrier)
+{
+    bulk_wait_read(0);
+    barrier_sync(barrier, 128);
+}
 
 /* acc[count] into the staging; type: a constant. */
 HB_DEVICE void across_put(const float *acc, int count, smem_addr staging, int32_t type,
@@ -111,15 +122,47 @@ HB_DEVICE bool across_is_staged(const gemm_params *p)
     return p->epilogue.d.type != ELEMENT_F32;
 }
 
-/* acc[count] to such a D.  Arguments as those of epilogue_across(). */
+/* Tokens that D has of a tile of `tokens`. */
+HB_DEVICE int32_t across_rows(const work_item *w, int tokens)
+{
+    const int32_t left = w->row_end - w->row;
+    return left < tokens ? left : tokens;
+}
+
+/* Boxes of such a tile.  The map cuts off what lies past the tensor, but not what lies past these
+ * tokens. */
+HB_DEVICE int32_t across_boxes(const gemm_params *p, const work_item *w, int tokens)
+{
+    const bool cuts = w->row_end == p->m && w->row_end - w->row <= tokens;
+    return (across_rows(w, tokens) + (cuts ? D_BOX_ROWS - 1 : 0)) / D_BOX_ROWS;
+}
+
+/* Does acc[count] have the straight way to D?  Uniform over the warpgroup. */
+HB_DEVICE bool across_is_straight(const gemm_params *p, const work_item *w, int count,
+                                  int32_t column)
+{
+    const int32_t ways = GEMM_D_SCALED | GEMM_D_BOXES;
+    return (p->flags & ways) == ways && column < p->n &&
+           across_boxes(p, w, count * 2) * D_BOX_ROWS >= across_rows(w, count * 2);
+}
+
+/* That way, the staging claimed.  Arguments as those of epilogue_across(). */
+HB_DEVICE void store_across_straight(const gemm_params *p, const work_item *w, const float *acc,
+                                     int count, int32_t column, smem_addr staging,
+                                     uint32_t barrier, uint32_t thread)
+{
+    across_put(acc, count, staging, ELEMENT_BF16, thread);
+    fence_proxy_async();
+    barrier_sync(barrier, 128);
+    across_send_boxes(p, w, across_boxes(p, w, count * 2), column, staging, thread);
+}
+
+/* acc[count] to a D that is staged, likewise. */
 HB_DEVICE void store_across(const gemm_params *p, const work_item *w, const float *acc, int count,
                             int32_t column, smem_addr staging, uint32_t barrier, uint32_t thread)
 {
-    const int32_t left = w->row_end - w->row;
-    const int32_t rows = left < count * 2 ? left : count * 2;
+    const int32_t rows = across_rows(w, count * 2);
     int32_t boxes = 0;
-    bulk_wait_read(0);
-    barrier_sync(barrier, 128);
     if (p->epilogue.d.type == ELEMENT_BF16) {
         across_put(acc, count, staging, ELEMENT_BF16, thread);
     } else {
@@ -128,9 +171,7 @@ HB_DEVICE void store_across(const gemm_params *p, const work_item *w, const floa
     fence_proxy_async();
     barrier_sync(barrier, 128);
     if ((p->flags & GEMM_D_BOXES) && column < p->n) {
-        /* The map cuts off what lies past the tensor, but not what lies past these tokens. */
-        const bool cuts = w->row_end == p->m && left <= count * 2;
-        boxes = (rows + (cuts ? D_BOX_ROWS - 1 : 0)) / D_BOX_ROWS;
+        boxes = across_boxes(p, w, count * 2);
         across_send_boxes(p, w, boxes, column, staging, thread);
     }
     across_send_rows(p, w, boxes * D_BOX_ROWS, rows, column, staging, thread);
@@ -149,7 +190,15 @@ HB_DEVICE void store_across_pieces(const gemm_params *p, const work_item *w, con
     for (i = over > 0 ? over - piece : 0; i < count; i += piece) {
         const int first = i < 0 ? 0 : i, end = i + piece < count ? i + piece : count;
         if (part.row < part.row_end) {
-            store_across(p, &part, acc + first, end - first, column, staging, barrier, thread);
+            if (first > 0) {
+                across_claim(barrier);
+            }
+            if (HB_LIKELY(across_is_straight(p, &part, end - first, column))) {
+                store_across_straight(p, &part, acc + first, end - first, column, staging, barrier,
+                                      thread);
+            } else {
+                store_across(p, &part, acc + first, end - first, column, staging, barrier, thread);
+            }
         }
         part.row += (end - first) * 2;
     }
@@ -159,6 +208,9 @@ HB_DEVICE void store_across_pieces(const gemm_params *p, const work_item *w, con
 HB_DEVICE bool across_is_plain(const gemm_params *p)
 {
     const gemm_epilogue *e = &p->epilogue;
+    if (HB_LIKELY(p->flags & GEMM_D_SCALED)) {
+        return true;
+    }
     return across_is_staged(p) && e->column_scale.data == NULL && e->channel_scale.data == NULL &&
            e->bias.data == NULL && e->c.data == NULL && !e->has_alpha;
 }
@@ -278,7 +330,7 @@ HB_DEVICE void apply_terms_across(const gemm_params *p, const work_item *w, floa
 /*
  * epilogue() for lines that are columns.  `thread` of the warpgroup whose 64 columns begin at
  * `column`, tokens at w->row.  row_scale: false if acc has the scale of A already.  staging,
- * barrier: of the warpgroup, which calls across_end() after its last tile.  piece: as
+ * barrier: of the warpgroup, which has claimed it, and calls across_end() after its last tile.  piece: as
  * store_across_pieces().
  */
 HB_DEVICE void epilogue_across(const gemm_params *p, const work_item *w, float *acc, int count,
