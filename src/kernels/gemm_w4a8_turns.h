@@ -2,9 +2,9 @@
 /*
  * W4A8 GEMM for few tokens where few SMs have a tile, dense and grouped: D = epilogue(A * B^T).
  *
- * As gemm_w4a8.h, but for the consumers: two warpgroups share one tile of 64 rows of weights and
- * take turns along k.  One alone spends on a k block twice the time in which its bytes arrive, most
- * of it waiting for itself: for words, for the tensor core, for sums.
+ * As gemm_w4a8.h, but for the consumers: two or three warpgroups share one tile of 64 rows of
+ * weights and take turns along k.  One alone spends on a k block twice the time in which its bytes
+ * arrive and more, most of it waiting for itself: for words, for the tensor core, for sums.
  *
  *               k ->                       one block: 64 rows of B x TILE_TOKENS rows of A
  *               +-----+-----+-----+-----+
@@ -12,10 +12,12 @@
  *               +-----+-----+-----+-----+    warps 4 .. 7   consumer 0: even turns
  *                 turns of 4 k blocks        warps 8 .. 11  consumer 1: odd turns
  *                                            warps 12, 13   with 16 tokens: two more for scales
+ *                                            (or 12 .. 15   consumer 2: then every third turn)
  *
  * PARAMETERS (define before including)
  *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
- *   GEMM_TILE_TOKENS   16, 32 or 64
+ *   GEMM_TILE_TOKENS   16 or 32
+ *   GEMM_CONSUMERS     2, or with 16 tokens 3: with long k
  *   GEMM_STAGE_BLOCKS  k blocks of 128 a stage: 2 or 4
  *   GEMM_TURN_STAGES   stages a turn
  *   GEMM_STAGES        stages of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
@@ -49,6 +51,9 @@
 #include "kernels/tile/store_across.h"
 #include "kernels/tile/work.h"
 
+#ifndef GEMM_CONSUMERS
+#define GEMM_CONSUMERS 2
+#endif
 #if !defined(GEMM_NAME) || !defined(GEMM_TILE_TOKENS) || !defined(GEMM_STAGE_BLOCKS) ||            \
     !defined(GEMM_TURN_STAGES) || !defined(GEMM_STAGES) || !defined(GEMM_SCALES_AHEAD)
 #error "define the parameters"
@@ -63,14 +68,16 @@
 #define BLOCK_K 128
 #define FRAGMENT (TILE_TOKENS / 2)
 #define PANELS 1    /* of 64 rows */
-#define CONSUMERS 2 /* warpgroups that take turns */
+#define CONSUMERS GEMM_CONSUMERS
 #define CONSUMER_WARPS (CONSUMERS * 4)
-/* With 16 tokens the scales of a k block take two warps as long as the consumers take for the
- * block: two more, behind the consumers. */
-#define SCALE_WARPS (TILE_TOKENS == 16 ? 4 : 2)
+/* With 16 tokens the scales of a k block take two warps as long as two consumers take for the block:
+ * two more, behind the consumers.  With three consumers there is no room for them. */
+#define SCALE_WARPS (TILE_TOKENS == 16 && CONSUMERS == 2 ? 4 : 2)
 #define SCALES_AHEAD GEMM_SCALES_AHEAD
 #define GEMM_THREADS ((2 + CONSUMER_WARPS + SCALE_WARPS) * 32)
 #define RING_TAKERS 4 /* warps that give a stage back */
+/* Named barriers of the warpgroups' stagings: 3 to 5 are taken. */
+#define STORE_BARRIER(which) ((which) < 2 ? 1u + (which) : 6u)
 #define IS_CONSUMER(warp) ((warp) >= 4 && (SCALE_WARPS == 2 || (warp) < 4 + CONSUMER_WARPS))
 #define SCALE_WARP(warp) ((warp) - (SCALE_WARPS == 2 || (warp) < 4 ? 2u : CONSUMER_WARPS + 2u))
 
@@ -94,12 +101,6 @@
 #endif
 #if UNROLL != 4
 #error "the fragments are those of four k blocks"
-#endif
-
-/* The pool of 3 x 168 registers a thread, shared out by need. */
-#if TILE_TOKENS > 32
-#define PRODUCER_REGISTERS 56
-#define CONSUMER_REGISTERS 224
 #endif
 
 #define JOIN_(a, b) a##b
@@ -169,10 +170,11 @@ HB_DEVICE consumer consumer_of(const gemm_params *p, const layout *at, uint32_t 
     const uint32_t warp = warp_index() % 4u;
     consumer c;
     c.next = ring_at(at->ring, GEMM_STAGES);
-    c.mine = which == 0;
+    c.which = which;
+    c.turn = 0;
     c.parity = which == 0 ? 1u : 0u; /* the first turn waits for nobody */
     c.baton = at->batons + (which * 4u + warp) * 8u;
-    c.other = at->batons + ((1u - which) * 4u + warp) * 8u;
+    c.other = at->batons + ((which + 1u) % CONSUMERS * 4u + warp) * 8u;
     c.words = thread_index() % 128u * 16u;
     c.handed = at->acc + c.words;
     c.stages = at->stages;
@@ -189,6 +191,26 @@ HB_DEVICE void store_plain(const gemm_params *p, const work_item *item, const fl
     fragment_place_set(&at, p, item, item->row + (int32_t)(thread % 4u * 2u),
                        item->column + (int32_t)(thread / 32u * 16u + thread % 32u / 4u));
     store_places_bf16(&p->epilogue.d, item->plane * p->epilogue.d.plane_stride, acc, FRAGMENT, &at);
+}
+
+/* The sums of warpgroup `which`, or without them +0. */
+HB_DEVICE void store_sums(const gemm_params *p, const layout *at, const work_item *item, float *acc,
+                          uint32_t which, bool summed)
+{
+    const uint32_t thread = thread_index_anew() % 128u;
+    const smem_addr staging = at->staging + which * STAGING_BYTES;
+    if (TILE_TOKENS == 16 && HB_LIKELY(p->flags & GEMM_D_SCALED) && p->k_blocks > 0) {
+        store_plain(p, item, acc);
+        return;
+    }
+    across_claim(STORE_BARRIER(which));
+    if (TILE_TOKENS > 16 && HB_LIKELY(across_is_plain(p)) && p->k_blocks > 0) {
+        store_across_pieces(p, item, acc, FRAGMENT, FRAGMENT, item->column, staging,
+                            STORE_BARRIER(which), thread);
+    } else {
+        epilogue_across(p, item, acc, FRAGMENT, FRAGMENT, item->column, !summed, staging,
+                        STORE_BARRIER(which), thread);
+    }
 }
 
 HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
@@ -226,18 +248,8 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
                 acc[i] = 0.0f;
             }
         }
-        if (stores && TILE_TOKENS == 16 && HB_LIKELY(p->flags & GEMM_D_SCALED) && p->k_blocks > 0) {
-            store_plain(p, &item, acc);
-        } else if (stores && TILE_TOKENS > 16 && HB_LIKELY(across_is_plain(p)) && p->k_blocks > 0) {
-            across_claim(1u + which);
-            store_across_pieces(p, &item, acc, FRAGMENT, FRAGMENT, item.column,
-                                at->staging + which * STAGING_BYTES, 1u + which,
-                                thread_index_anew() % 128u);
-        } else if (stores) {
-            across_claim(1u + which);
-            epilogue_across(p, &item, acc, FRAGMENT, FRAGMENT, item.column, turns == 0,
-                            at->staging + which * STAGING_BYTES, 1u + which,
-                            thread_index_anew() % 128u);
+        if (stores) {
+            store_sums(p, at, &item, acc, which, turns > 0);
         }
         turns = next_trips(at->work, tiles);
         if (turns < 0) {
@@ -246,7 +258,8 @@ HB_DEVICE void consume(const gemm_params *p, const layout *at, uint32_t which)
         if (turns > 0) {
             sum_tile(&c, turns);
         }
-        stores = turns > 0 ? !c.mine : c.mine; /* had the last turn, or would have the next */
+        /* That which had the last turn, or would have the next. */
+        stores = which == (turns > 0 ? (c.turn + CONSUMERS - 1) % CONSUMERS : c.turn);
         item = take_summed(at->work, tiles);
         tiles++;
     }
@@ -279,15 +292,9 @@ KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)
     const layout at = layout_of_block();
     const uint32_t warp = warp_index();
     if (IS_CONSUMER(warp)) {
-#ifdef CONSUMER_REGISTERS
-        setmaxnreg_inc(CONSUMER_REGISTERS);
-#endif
         consume(p, &at, warp / 4u - 1u);
         return;
     }
-#ifdef PRODUCER_REGISTERS
-    setmaxnreg_dec(PRODUCER_REGISTERS);
-#endif
     if (warp == 0) {
         produce(p, &at);
     } else if (warp == 1) {

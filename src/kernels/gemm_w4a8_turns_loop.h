@@ -26,7 +26,8 @@
 /* A consumer thread's place. */
 typedef struct consumer {
     ring next;        /* the stage that the next turn begins with, whosesoever it is */
-    bool mine;        /* it is this warpgroup's */
+    uint32_t which;   /* this warpgroup */
+    uint32_t turn;    /* that which has the next turn */
     uint32_t parity;  /* of the baton that this warp gets next */
     smem_addr baton;  /* its barrier in this warp */
     smem_addr other;  /* and in the one that gets it afterwards */
@@ -175,12 +176,12 @@ HB_DEVICE void sum_turns(consumer *c, loop_kind kind, int32_t turns)
     int32_t turn;
     HB_NO_UNROLL
     for (turn = 0; turn < turns; turn++) {
-        if (c->mine) {
+        if (c->turn == c->which) {
             take_turn(c, kind, turn == 0, turn + 1 == turns);
         } else {
             leave_turn(c);
         }
-        c->mine = !c->mine;
+        c->turn = c->turn + 1 == CONSUMERS ? 0 : c->turn + 1;
     }
 }
 
