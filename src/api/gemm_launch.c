@@ -88,7 +88,7 @@ static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
 
 /* ---- grids ----------------------------------------------------------------------------------- */
 
-enum { MOST_UNITS = INT32_MAX };
+enum { MOST_UNITS = INT32_MAX, RUNS_FROM_HIGH = 16 };
 
 /* At most so many units of rows x columns; groups whose sizes only the device knows may each have a
  * last one that is not full. */
@@ -319,6 +319,10 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     gemm_launch *product = launch_add(launches, kernel, sizeof product->params.gemm);
     product->cluster = row->cluster_m * row->cluster_n;
     product->blocks = blocks_of(units, gemm_sms(machine, problem), product->cluster);
+    /* With few rows of tiles the blocks would all begin by bringing all of B at once. */
+    if (gemm->direct_high >= RUNS_FROM_HIGH) {
+        gemm->direct_run = (int32_t)(units / product->blocks);
+    }
     if (problem->k_splits > 1) {
         splits_add(machine, problem, gemm, (float *)(void *)(behind_bounds + packed_bytes(problem)),
                    launches);

@@ -30,6 +30,8 @@
  *   GEMM_D_STAGED      1: tiles of D go by way of shared memory (tile/store_down.h); by default
  *                      the threads store them
  *   GEMM_STAGES        of the ring: shared memory is GEMM_SMEM_BYTES <= 232,448
+ *   GEMM_RUNS          1: where k is short and D high, a block takes runs of tiles (tile/direct.h);
+ *                      GEMM_STAGES is even
  *
  * SHARED MEMORY, from smem_base()
  *   stage s at s * STAGE_BYTES     A tile (128, 128) e4m3, 128-byte swizzle
@@ -50,6 +52,14 @@
  *
  * RESULT: docs/numerics.md sections 4 to 6, the same bits as every other kernel.
  */
+#ifndef GEMM_STAGES
+#error "define GEMM_STAGES"
+#endif
+/* For short k: tiles of 1, 2 and of GEMM_STAGES k blocks fill a ring of an even number. */
+#if defined(GEMM_RUNS) && GEMM_RUNS
+#define DIRECT_RUNS (2u | 4u | 1u << GEMM_STAGES)
+#endif
+
 #include "kernels/gemm_params.h"
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/direct.h"
@@ -63,9 +73,6 @@
 #endif
 #ifndef GEMM_CHAIN_N
 #error "define GEMM_CHAIN_N"
-#endif
-#ifndef GEMM_STAGES
-#error "define GEMM_STAGES"
 #endif
 #ifndef GEMM_CHAINS
 #define GEMM_CHAINS 2
@@ -263,7 +270,11 @@ HB_DEVICE void prepare_and_schedule(const gemm_params *p, const layout *at)
         direct_ring_is_ready();
     }
     gemm_join(p, GEMM_THREADS);
-    work_schedule(p, TILE_M, TILE_N, work_ring_at(at->work));
+    if (direct_runs(p)) {
+        direct_schedule_run(p, TILE_M, TILE_N, work_ring_at(at->work));
+    } else {
+        work_schedule(p, TILE_M, TILE_N, work_ring_at(at->work));
+    }
 }
 
 KERNEL(GEMM_NAME, gemm_params, p, GEMM_THREADS)

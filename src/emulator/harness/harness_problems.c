@@ -93,6 +93,10 @@ static const harness_problem table[] = {
         ALPHA),
     FP8(12, 40, 128, DENSE, 1, 1, NO_BETA, A(1X128, MN), B(128X128, K), D(F32), C(F32)),
 
+    /* Dense: so many rows that blocks take runs of tiles, one from the middle of a column on. */
+    FP8(1930, 24, 128, DENSE, 1, 1, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(1930, 200, 256, DENSE, 1, 3, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
+
     /* Groups: forms, 64-bit sizes, sizes to be clamped, empty ones, more than two times the slots
      * of the ring of items for one block, more than 32 and 64 groups. */
     FP8(60, 24, 144, RANGES, 4, 1, STARTS_ENDS | WIDE, A(1X128, MN), B(128X128, K), D(BF16)),

@@ -7,12 +7,41 @@
  * work item.  All other problems go through the work ring.
  *
  * ORDER.  Down the rows of a column of tiles, then the next: blocks that run at the same time read
- * the same weights.
+ * the same weights.  Block b takes tiles b, b + blocks of the grid, ...
+ *
+ * RUNS.  Where all k blocks of a tile fit into the ring, and whole tiles fill it, a block takes
+ * tiles that follow each other: they have the same rows of B, which stay where they are in the ring
+ * (tile/producers.h).  Bit k of DIRECT_RUNS: tiles of k blocks fill the ring; a kernel that does so
+ * defines it.
  */
 #ifndef HALFBYTE_KERNELS_TILE_DIRECT_H
 #define HALFBYTE_KERNELS_TILE_DIRECT_H
 
 #include "kernels/tile/work.h"
+
+#ifndef DIRECT_RUNS
+#define DIRECT_RUNS 0u
+#endif
+
+/* Does a block take a run of tiles? */
+HB_DEVICE bool direct_runs(const gemm_params *p)
+{
+    return DIRECT_RUNS != 0 && p->direct_run > 0 && p->k_blocks < 32 &&
+           (DIRECT_RUNS >> p->k_blocks & 1u) != 0;
+}
+
+/* The first tile of block `block`; behind the last block, the number of tiles. */
+HB_DEVICE uint32_t direct_run_start(const gemm_params *p, uint32_t block)
+{
+    const uint32_t run = (uint32_t)p->direct_run;
+    const uint32_t longer = (uint32_t)(p->direct_high * p->direct_wide) - run * block_count();
+    return block * run + (block < longer ? block : longer);
+}
+
+HB_DEVICE uint32_t direct_first_tile(const gemm_params *p)
+{
+    return direct_runs(p) ? direct_run_start(p, block_index()) : block_index();
+}
 
 typedef struct direct_work {
     work_ring ring;
@@ -89,7 +118,22 @@ HB_DEVICE void direct_begin(const gemm_params *p, uint32_t threads, bool knows_f
  */
 HB_DEVICE bool direct_first_is_known(const gemm_params *p)
 {
-    return work_is_direct(p) && p->direct_high <= WORK_BAND;
+    return work_is_direct(p) && (p->direct_high <= WORK_BAND || direct_runs(p));
+}
+
+/* Tiles of a run, by the scheduler's warp; then the item that ends the others' work. */
+HB_DEVICE void direct_schedule_run(const gemm_params *p, uint32_t rows, uint32_t columns,
+                                   work_ring w)
+{
+    const uint32_t end = direct_run_start(p, block_index() + 1);
+    uint32_t tile = direct_run_start(p, block_index());
+    work_item item;
+    for (; tile < end; tile++) {
+        (void)direct_tile(p, tile, rows, columns, &item);
+        work_put(&w, &item);
+    }
+    item = work_no_tile();
+    work_put(&w, &item);
 }
 
 /* A taker that has the first item by itself passes over it in the ring.  It need not be there yet:

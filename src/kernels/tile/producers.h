@@ -16,25 +16,38 @@
 #include "kernels/tile/scales.h"
 #include "kernels/tile/work.h"
 
-/* One warp, of which one lane issues: both tiles of every k block, through all tiles of D without a
- * pause between them.  With knows_first it has not waited for the block's start. */
+/*
+ * One warp, of which one lane issues: both tiles of every k block, through all tiles of D without a
+ * pause between them.  With knows_first it has not waited for the block's start.
+ *
+ * In a run (direct.h) a stage gets the same k block of every tile, so B's part of it holds what the
+ * tile needs when all stages have had its columns once.
+ */
 HB_DEVICE void produce_tiles(const gemm_params *p, smem_addr stages, ring r, work_ring work,
                              bool knows_first)
 {
     const bool issues = elect_one();
     bool first = knows_first;
     work_item item = work_nothing();
-    int32_t block;
+    int32_t column = -1, block;
+    uint32_t had = 0; /* stages, of these columns */
     if (first) { /* there is a tile for every block */
-        (void)direct_tile(p, block_index(), TILE_M, TILE_N, &item);
+        (void)direct_tile(p, direct_first_tile(p), TILE_M, TILE_N, &item);
     }
     while (first || work_take(&work, &item)) {
+        had = item.column == column ? had : 0u;
+        column = item.column;
         for (block = item.first_block; issues && block < item.end_block; block++) {
+            const bool stays = direct_runs(p) && had >= r.stages;
             const smem_addr stage = stages + r.stage * STAGE_BYTES;
             /* Boxes count whole, also where they hang over the edge. */
-            const smem_addr full = ring_acquire(&r, (uint32_t)p->a_box_rows * 128u + B_BYTES);
+            const uint32_t bytes = (uint32_t)p->a_box_rows * 128u + (stays ? 0u : B_BYTES);
+            const smem_addr full = ring_acquire(&r, bytes);
             tma_load_3d(stage, &p->a, full, block * 128, item.row, item.plane);
-            tma_load_3d(stage + A_BYTES, &p->b, full, block * 128, item.column, item.group);
+            if (!stays) {
+                tma_load_3d(stage + A_BYTES, &p->b, full, block * 128, item.column, item.group);
+                had++;
+            }
             ring_advance(&r);
         }
         warp_sync();
@@ -63,7 +76,7 @@ HB_DEVICE void produce_block_scales(const gemm_params *p, smem_addr scales, uint
     int32_t block;
     int i;
     if (first) {
-        (void)direct_tile(p, block_index(), TILE_M, TILE_N, &item);
+        (void)direct_tile(p, direct_first_tile(p), TILE_M, TILE_N, &item);
         direct_pass_first(&work);
     }
     for (; first || work_take(&work, &item); first = false) {
