@@ -105,13 +105,13 @@ HB_DEVICE void walk_known_tile(const gemm_params *p, scale_walk *w)
  * count turns. */
 HB_DEVICE void copy_turn(const gemm_params *p, scale_walk *w)
 {
-    if (w->block <= w->whole) {
+    if (HB_LIKELY(w->block <= w->whole)) {
         const smem_addr to = w->copied + w->slot * COPIED_TURN_BYTES;
         const int32_t bytes = scale_bytes(&p->b_scale);
-        if (!(p->flags & GEMM_SCALES_BY_FOUR)) {
-            copy_words(p, &w->rows, to);
-        } else if (HB_LIKELY(bytes == 2)) {
+        if (HB_LIKELY((p->flags & GEMM_SCALES_BY_FOUR) && bytes == 2)) {
             copy_fours(&w->rows, 2, to);
+        } else if (!(p->flags & GEMM_SCALES_BY_FOUR)) {
+            copy_words(p, &w->rows, to);
         } else if (bytes == 4) {
             copy_fours(&w->rows, 4, to);
         } else {
@@ -130,7 +130,7 @@ HB_DEVICE void copy_turn(const gemm_params *p, scale_walk *w)
 HB_DEVICE void copy_ahead(const gemm_params *p, scale_walk *w)
 {
     while (w->turns < SCALES_AHEAD) {
-        if (w->block < w->end) {
+        if (HB_LIKELY(w->block < w->end)) {
             copy_turn(p, w);
         } else if (w->more && w->tiles < TILES_AHEAD) {
             w->more = scale_tile_next(&w->work, w->half, &w->tile);
@@ -167,11 +167,18 @@ HB_DEVICE void fetch_turn(const gemm_params *p, const scale_tile *tile, const sc
     const int32_t type = p->b_scale.type;
     const smem_addr from =
         w->copied + (w->slot + SCALES_AHEAD - w->turns) % SCALES_AHEAD * COPIED_TURN_BYTES;
+    /* The usual, found by one test: its code is short where nothing rare is in between. */
+    if (HB_LIKELY(block <= whole && type == ELEMENT_BF16 && (p->flags & GEMM_SCALES_BY_FOUR))) {
+        load_fours(from, 2, raw);
+        widen_as(ELEMENT_BF16, raw);
+        factors_of_scales(p, raw);
+        return;
+    }
     if (block > whole) {
         fetch_loaded(p, tile, block, raw);
         return;
     }
-    if (HB_LIKELY(type == ELEMENT_BF16)) {
+    if (type == ELEMENT_BF16) {
         load_copied(p, from, 2, raw);
         widen_as(ELEMENT_BF16, raw);
     } else if (type == ELEMENT_F32) {
@@ -189,7 +196,7 @@ HB_DEVICE void fetch_turn(const gemm_params *p, const scale_tile *tile, const sc
 /* Waits for the copies of the oldest turn. */
 HB_DEVICE void await_turn(const scale_walk *w)
 {
-    if (w->turns == SCALES_AHEAD) {
+    if (HB_LIKELY(w->turns == SCALES_AHEAD)) {
         cp_async_wait(SCALES_AHEAD - 1);
     } else {
         cp_async_wait(0);
@@ -202,7 +209,7 @@ HB_DEVICE void store_turn(const gemm_params *p, const scale_tile *tile, ring *r,
 {
     const int32_t blocks = turns_end(tile) - block;
     int i;
-    if (block + TURN_BLOCKS <= tile->end_block) {
+    if (HB_LIKELY(block + TURN_BLOCKS <= tile->end_block)) {
         fill_turn(p, tile, r, block, blocks, scales, raw, half, true);
     } else {
         fill_turn(p, tile, r, block, blocks, scales, raw, half, false);
@@ -271,7 +278,7 @@ HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, wo
         if (looks) {
             copy_ahead(p, &walk);
         }
-        if (!joined) {
+        if (!HB_LIKELY(joined)) {
             if (direct_first_is_known(p)) {
                 barrier_arrive(SCALES_BARRIER, SCALES_THREADS);
             }
@@ -281,7 +288,7 @@ HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, wo
             continue;
         }
         looks = true;
-        if (!in_tile) {
+        if (!HB_LIKELY(in_tile)) {
             if (walk.tiles == 0) {
                 break;
             }
@@ -289,7 +296,7 @@ HB_DEVICE void produce_scales(const gemm_params *p, smem_addr scales, ring r, wo
             whole = last_copied(p, &tile);
             in_tile = true;
         }
-        if (block < turns_end(&tile)) {
+        if (HB_LIKELY(block < turns_end(&tile))) {
             uint32_t raw[TURN_LOADS];
             await_turn(&walk);
             fetch_turn(p, &tile, &walk, block, whole, raw);

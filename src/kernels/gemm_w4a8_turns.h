@@ -67,11 +67,11 @@
 #define UNROLL (GEMM_TURN_STAGES * STAGE_BLOCKS) /* k blocks a turn, the trip of the main loop */
 #define BLOCK_K 128
 #define FRAGMENT (TILE_TOKENS / 2)
-#define PANELS 1    /* of 64 rows */
+#define PANELS 1 /* of 64 rows */
 #define CONSUMERS GEMM_CONSUMERS
 #define CONSUMER_WARPS (CONSUMERS * 4)
-/* With 16 tokens the scales of a k block take two warps as long as two consumers take for the block:
- * two more, behind the consumers.  With three consumers there is no room for them. */
+/* With 16 tokens the scales of a k block take two warps as long as two consumers take for the
+ * block: two more, behind the consumers.  With three consumers there is no room for them. */
 #define SCALE_WARPS (TILE_TOKENS == 16 && CONSUMERS == 2 ? 4 : 2)
 #define SCALES_AHEAD GEMM_SCALES_AHEAD
 #define GEMM_THREADS ((2 + CONSUMER_WARPS + SCALE_WARPS) * 32)

@@ -31,7 +31,7 @@ HB_DEVICE void produce_tiles(const gemm_params *p, smem_addr stages, ring r, wor
     work_item item = work_nothing();
     int32_t column = -1, block;
     uint32_t had = 0; /* stages, of these columns */
-    if (first) { /* there is a tile for every block */
+    if (first) {      /* there is a tile for every block */
         (void)direct_tile(p, direct_first_tile(p), TILE_M, TILE_N, &item);
     }
     while (first || work_take(&work, &item)) {

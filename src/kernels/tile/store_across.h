@@ -148,8 +148,8 @@ HB_DEVICE bool across_is_straight(const gemm_params *p, const work_item *w, int 
 
 /* That way, the staging claimed.  Arguments as those of epilogue_across(). */
 HB_DEVICE void store_across_straight(const gemm_params *p, const work_item *w, const float *acc,
-                                     int count, int32_t column, smem_addr staging,
-                                     uint32_t barrier, uint32_t thread)
+                                     int count, int32_t column, smem_addr staging, uint32_t barrier,
+                                     uint32_t thread)
 {
     across_put(acc, count, staging, ELEMENT_BF16, thread);
     fence_proxy_async();
@@ -330,8 +330,8 @@ HB_DEVICE void apply_terms_across(const gemm_params *p, const work_item *w, floa
 /*
  * epilogue() for lines that are columns.  `thread` of the warpgroup whose 64 columns begin at
  * `column`, tokens at w->row.  row_scale: false if acc has the scale of A already.  staging,
- * barrier: of the warpgroup, which has claimed it, and calls across_end() after its last tile.  piece: as
- * store_across_pieces().
+ * barrier: of the warpgroup, which has claimed it, and calls across_end() after its last tile.
+ * piece: as store_across_pieces().
  */
 HB_DEVICE void epilogue_across(const gemm_params *p, const work_item *w, float *acc, int count,
                                int piece, int32_t column, bool row_scale, smem_addr staging,
