@@ -58,10 +58,10 @@ static void problem_draw(struct random *r, gemm_pair *pair, int index, int64_t m
     if (index % 20 == 19) {
         k = 0;
     }
-    if (index % 25 == 24) { /* more tiles than the GPU has SMs */
-        m = random_between(r, 1500, 1900);
+    if (index % 25 == 24) { /* more tiles than the GPU has SMs, in runs or not */
+        m = random_between(r, 1500, 2600);
         n = random_between(r, 1500, 1900) * (most_m == 0 ? 1 : 8);
-        k = random_between(r, 1, 400);
+        k = random_between(r, 1, 512);
     }
     if (most_m != 0 && m > most_m) {
         m = random_percent(r, 30) ? most_m : random_between(r, 1, most_m);
