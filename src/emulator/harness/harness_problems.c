@@ -246,6 +246,9 @@ static const harness_problem table[] = {
     FP8(520, 8, 16, DENSE, 1, 1, MUTANTS | WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
     W4A8(8, 1160, 128, DENSE, 1, 1, MUTANTS | WIDE, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
     W4A8(8, 520, 64, DENSE, 1, 1, MUTANTS | WIDE, A(OUTER, MN), K(64, BF16, MN_MAJOR), D(BF16)),
+
+    /* Boxes of a D that has not the straight way (tile/store_across.h). */
+    W4A8(20, 72, 128, DENSE, 1, 1, MUTANTS | WIDE, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(F16)),
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
