@@ -320,7 +320,7 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     product->cluster = row->cluster_m * row->cluster_n;
     product->blocks = blocks_of(units, gemm_sms(machine, problem), product->cluster);
     /* With few rows of tiles the blocks would all begin by bringing all of B at once. */
-    if (gemm->direct_high >= RUNS_FROM_HIGH) {
+    if (gemm->direct_high >= RUNS_FROM_HIGH && product->cluster == 1) {
         gemm->direct_run = (int32_t)(units / product->blocks);
     }
     if (problem->k_splits > 1) {

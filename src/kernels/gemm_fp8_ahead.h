@@ -57,6 +57,9 @@
 #endif
 /* For short k: tiles of 1, 2 and of GEMM_STAGES k blocks fill a ring of an even number. */
 #if defined(GEMM_RUNS) && GEMM_RUNS
+#if GEMM_STAGES % 2 != 0
+#error "with runs GEMM_STAGES is even"
+#endif
 #define DIRECT_RUNS (2u | 4u | 1u << GEMM_STAGES)
 #endif
 

@@ -129,8 +129,8 @@ typedef struct gemm_params {
     int32_t a_box_rows;  /* the rows of A of the kernel, of these no more than A has */
     int32_t direct_high; /* dense and one range of k: tiles of the kernel along m and n; else 0 */
     int32_t direct_wide;
-    int32_t direct_run; /* their number over that of blocks, rounded down, if blocks may take runs
-                           of tiles that follow each other; else 0 */
+    int32_t direct_run;      /* their number over that of blocks, rounded down, if blocks without
+                                clusters may take runs of tiles (tile/direct.h); else 0 */
     const uint8_t *b_packed; /* W4A8: atoms of 4,096 bytes, [group][ceil(n/64)][k blocks] */
     int64_t split_stride;
     gemm_epilogue epilogue;

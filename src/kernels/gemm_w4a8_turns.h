@@ -12,7 +12,7 @@
  *               +-----+-----+-----+-----+    warps 4 .. 7   consumer 0: even turns
  *                 turns of 4 k blocks        warps 8 .. 11  consumer 1: odd turns
  *                                            warps 12, 13   with 16 tokens: two more for scales
- *                                            (or 12 .. 15   consumer 2: then every third turn)
+ *                                            or 12 .. 15    consumer 2: each has every third turn
  *
  * PARAMETERS (define before including)
  *   GEMM_NAME          name of the kernel: that of the instance file and of its row in kernels.def
@@ -76,7 +76,7 @@
 #define SCALES_AHEAD GEMM_SCALES_AHEAD
 #define GEMM_THREADS ((2 + CONSUMER_WARPS + SCALE_WARPS) * 32)
 #define RING_TAKERS 4 /* warps that give a stage back */
-/* Named barriers of the warpgroups' stagings: 3 to 5 are taken. */
+/* Named barriers of the warpgroups' stagings: others have 3 to 5. */
 #define STORE_BARRIER(which) ((which) < 2 ? 1u + (which) : 6u)
 #define IS_CONSUMER(warp) ((warp) >= 4 && (SCALE_WARPS == 2 || (warp) < 4 + CONSUMER_WARPS))
 #define SCALE_WARP(warp) ((warp) - (SCALE_WARPS == 2 || (warp) < 4 ? 2u : CONSUMER_WARPS + 2u))
@@ -98,6 +98,12 @@
 
 #if GEMM_SMEM_BYTES > 232448
 #error "too many stages"
+#endif
+#if TILE_TOKENS != 16 && TILE_TOKENS != 32
+#error "with more tokens there are too few registers"
+#endif
+#if CONSUMERS != 2 && (CONSUMERS != 3 || TILE_TOKENS != 16)
+#error "two warpgroups take turns, or with 16 tokens three"
 #endif
 #if UNROLL != 4
 #error "the fragments are those of four k blocks"

@@ -4,18 +4,20 @@
  *
  * A turn is UNROLL k blocks.  The warpgroup that has it decodes them and issues their chains, each
  * into partial sums of its own: no order binds it there, so it does so as soon as their stages are
- * full, while the other one is at the turn before.  Then it waits for the baton, which says that
+ * full, while another one is at the turn before.  Then it waits for the baton, which says that
  * acc has all blocks before, promotes its own in ascending order and hands acc over.
  *
  *   warpgroup 0   | load, decode, multiply 0 | acc 0 |   load, decode, multiply 2   | acc 2 | ...
  *   warpgroup 1       | load, decode, multiply 1     | acc 1 | load, decode, multiply 3 ...
  *
+ * With three warpgroups likewise.
+ *
  * ACC IN SHARED MEMORY is [vectors of 4 sums][128 threads]: a thread hands its sums to the thread
  * of the same index, so a warp's accesses have no bank conflicts, and the baton goes from warp to
  * warp.  There is one place for acc: only the warp that has the baton touches its part.
  *
- * All chains of a turn are waited for at once: nothing crosses the loop's back edge, and the other
- * warpgroup's work fills the gap.
+ * All chains of a turn are waited for at once: nothing crosses the loop's back edge, and the
+ * others' work fills the gap.
  */
 #ifndef HALFBYTE_KERNELS_GEMM_W4A8_TURNS_LOOP_H
 #define HALFBYTE_KERNELS_GEMM_W4A8_TURNS_LOOP_H
@@ -160,7 +162,7 @@ HB_DEVICE void take_turn(consumer *c, loop_kind kind, bool first, bool last)
     }
 }
 
-/* Past the stages of the other warpgroup's turn. */
+/* Past the stages of another warpgroup's turn. */
 HB_DEVICE void leave_turn(consumer *c)
 {
     int s;

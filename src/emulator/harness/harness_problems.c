@@ -93,9 +93,12 @@ static const harness_problem table[] = {
         ALPHA),
     FP8(12, 40, 128, DENSE, 1, 1, NO_BETA, A(1X128, MN), B(128X128, K), D(F32), C(F32)),
 
-    /* Dense: so many rows that blocks take runs of tiles, one from the middle of a column on. */
-    FP8(1930, 24, 128, DENSE, 1, 1, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
-    FP8(1930, 200, 256, DENSE, 1, 3, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
+    /* Dense: more rows of tiles than a band has (tile/work.h).  With k blocks that fill the ring
+     * blocks take runs of tiles, from the middle of a column on too; with three they do not. */
+    FP8(2100, 24, 128, DENSE, 1, 2, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(2100, 24, 256, DENSE, 1, 3, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(2100, 24, 384, DENSE, 1, 2, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(2100, 200, 512, DENSE, 1, 3, WIDE | BEHIND, A(1X128, MN), B(128X128, K), D(BF16)),
 
     /* Groups: forms, 64-bit sizes, sizes to be clamped, empty ones, more than two times the slots
      * of the ring of items for one block, more than 32 and 64 groups. */
@@ -156,6 +159,7 @@ static const harness_problem table[] = {
     W4A8(12, 64, 128, DENSE, 1, 1, PLAIN, A(OUTER, MN), B(OUTER, MN), D(F16)),
     W4A8(40, 24, 256, DENSE, 1, 1, WIDE, A(1X128, MN), B(TENSOR, MN), D(BF16), C(BF16), CHANNEL),
     W4A8(10, 24, 0, DENSE, 1, 1, PLAIN, A(1X128, MN), K(128, BF16, MN_MAJOR), D(BF16), BIAS(F32)),
+    W4A8(300, 72, 0, DENSE, 1, 1, WIDE, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16)),
     W4A8(60, 72, 256, RANGES, 4, 1, STARTS_ENDS | WIDE, A(OUTER, MN), K(128, BF16, MN_MAJOR),
          D(BF16)),
     W4A8(60, 40, 160, RANGES, 5, 2, STARTS_COUNTS | FEWER, A(1X128, K), K(32, F16, MN_MAJOR),

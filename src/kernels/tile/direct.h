@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles without the scheduler, for kernels whose blocks have few of them.
+ * Tiles, or at least a block's first, without the scheduler.
  *
  * In a dense problem whose k is one range every warp can tell its block's tiles by itself, so the
  * first copy does not wait until the scheduler has written, and the others have read, the first
  * work item.  All other problems go through the work ring.
  *
- * ORDER.  Down the rows of a column of tiles, then the next: blocks that run at the same time read
- * the same weights.  Block b takes tiles b, b + blocks of the grid, ...
+ * ORDER.  Down the rows of a column of tiles, then the next.  Block b takes tiles b, b + blocks of
+ * the grid, ...: blocks that run at the same time read the same weights.
  *
- * RUNS.  Where all k blocks of a tile fit into the ring, and whole tiles fill it, a block takes
- * tiles that follow each other: they have the same rows of B, which stay where they are in the ring
- * (tile/producers.h).  Bit k of DIRECT_RUNS: tiles of k blocks fill the ring; a kernel that does so
- * defines it.
+ * RUNS.  Where all k blocks of a tile fit into the ring, whole tiles fill it and a column has many,
+ * a block takes tiles that follow each other instead: they have the same rows of B, which stay
+ * where they are in the ring (tile/producers.h).  Bit k of DIRECT_RUNS: tiles of k blocks fill the
+ * ring; a kernel that takes runs defines it, and has direct_schedule_run().
  */
 #ifndef HALFBYTE_KERNELS_TILE_DIRECT_H
 #define HALFBYTE_KERNELS_TILE_DIRECT_H
@@ -114,7 +114,8 @@ HB_DEVICE void direct_begin(const gemm_params *p, uint32_t threads, bool knows_f
 
 /*
  * For kernels that take all tiles from the ring: does a block know its first one without the
- * scheduler?  Where the tiles of a column are one band, the order is the scheduler's.
+ * scheduler?  Where the tiles of a column are one band, the order here is that of work.h, by which
+ * the scheduler goes; a run is scheduled by the order here.
  */
 HB_DEVICE bool direct_first_is_known(const gemm_params *p)
 {
@@ -159,6 +160,7 @@ HB_DEVICE void direct_ring_is_ready(void)
     barrier_arrive(DIRECT_RING_BARRIER, 64);
 }
 
+#if DIRECT_RUNS == 0 /* what follows goes by block_index() */
 /* The tiles of a warp that is to begin at once: the first, where it is known, is worked out and
  * only later found in the ring too. */
 typedef struct known_work {
@@ -221,5 +223,6 @@ HB_DEVICE void known_schedule(const gemm_params *p, smem_addr memory, uint32_t r
     }
     work_schedule_from(p, rows, columns, work, tile);
 }
+#endif
 
 #endif

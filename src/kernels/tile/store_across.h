@@ -20,8 +20,8 @@
  * some main loops call under a tile's last chain.  Every thread's writes are made known to the copy
  * engine (fence_proxy_async) before a lane issues (a barrier).
  *
- * What D mostly is, bf16 in whole boxes with no term but the scale of A, is found by one test and
- * has straight code: jumps over what is rare cost more than what lies between them.
+ * What D mostly is, bf16 in whole boxes with no term but the scale of A, has straight code, which
+ * across_is_straight() finds: jumps over what is rare cost more than what lies between them.
  */
 #ifndef HALFBYTE_KERNELS_TILE_STORE_ACROSS_H
 #define HALFBYTE_KERNELS_TILE_STORE_ACROSS_H
