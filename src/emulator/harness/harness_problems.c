@@ -253,6 +253,10 @@ static const harness_problem table[] = {
 
     /* Boxes of a D that has not the straight way (tile/store_across.h). */
     W4A8(20, 72, 128, DENSE, 1, 1, MUTANTS | WIDE, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(F16)),
+
+    /* So many turns that all copies of scales that may be on their way are. */
+    W4A8(3, 8, 4640, DENSE, 1, 1, MUTANTS | FOURS | WIDE, A(OUTER, MN), K(128, BF16, K_MAJOR),
+         D(BF16)),
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
