@@ -95,10 +95,10 @@ static const harness_problem table[] = {
 
     /* Dense: more rows of tiles than a band has (tile/work.h).  With k blocks that fill the ring
      * blocks take runs of tiles, from the middle of a column on too; with three they do not. */
-    FP8(2100, 24, 128, DENSE, 1, 2, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(2100, 200, 128, DENSE, 1, 3, WIDE | BEHIND, A(1X128, MN), B(128X128, K), D(BF16)),
     FP8(2100, 24, 256, DENSE, 1, 3, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
     FP8(2100, 24, 384, DENSE, 1, 2, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
-    FP8(2100, 200, 512, DENSE, 1, 3, WIDE | BEHIND, A(1X128, MN), B(128X128, K), D(BF16)),
+    FP8(2100, 24, 512, DENSE, 1, 2, WIDE, A(1X128, MN), B(128X128, K), D(BF16)),
 
     /* Groups: forms, 64-bit sizes, sizes to be clamped, empty ones, more than two times the slots
      * of the ring of items for one block, more than 32 and 64 groups. */
