@@ -61,8 +61,6 @@ HB_DEVICE void load_stage(const gemm_params *p, const stage_source *from, smem_a
  * come behind them.  So of the block's first tile, if it is known, this warp copies only so many
  * stages before the scale warps have asked for theirs.
  */
-#define SCALES_BARRIER 5
-#define SCALES_THREADS (32 + SCALE_WARPS * 32)
 #define STAGES_BEFORE_SCALES (TILE_TOKENS == 16 ? 0 : 1)
 #endif
 
@@ -76,8 +74,8 @@ HB_DEVICE void produce(const gemm_params *p, const layout *at)
     known_work work = known_work_at(p, at->work);
     work_item item;
 #if SCALES_AHEAD
-    int32_t before = STAGES_BEFORE_SCALES; /* stages; < 0: the scales have been asked for */
-    before = work.works_out ? before : -1;
+    /* Stages; < 0: the scales have been asked for. */
+    int32_t before = work.works_out ? STAGES_BEFORE_SCALES : -1;
 #endif
     if (issues) {
         ring_init(&r, 1 + SCALE_ARRIVALS + (p->a_scale.data != NULL ? 32 : 0), RING_TAKERS);

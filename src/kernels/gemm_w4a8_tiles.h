@@ -15,6 +15,10 @@
  * of every turn.  Four, of 64 rows: every fourth turn. */
 #define SCALE_ARRIVALS PANELS /* at a stage */
 
+/* Named barrier: the scale warps have asked for the block's first scales; the loader waits. */
+#define SCALES_BARRIER 5
+#define SCALES_THREADS (32 + SCALE_WARPS * 32)
+
 /* A tile's k blocks, filled up to whole trips. */
 HB_DEVICE int32_t padded_blocks(int32_t first_block, int32_t end_block)
 {
