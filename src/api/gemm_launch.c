@@ -66,6 +66,24 @@ static int32_t a_box_rows(const kernel_row *row, int64_t m)
     return (int32_t)(m < row->tile_m ? m : row->tile_m);
 }
 
+/*
+ * What becomes of B in L2.  Weights that few tiles read leave it first, so that they do not drive
+ * out lines that have to be written to memory before their place is free: up to 10 % of the time.
+ * Of many bytes that takes longer than it spares, and what many tiles read is to stay.  Both
+ * numbers are measured (docs/notes/fp8-kernels.md, "What stays in L2").
+ */
+enum { FIRST_TO_GO_BYTES = 256 << 20, FIRST_TO_GO_HIGH = 4 };
+
+static uint64_t b_policy(const kernel_row *row, const halfbyte_problem *problem,
+                         const halfbyte_operands *operands)
+{
+    const gemm_expected_groups groups = gemm_groups_expected(problem, operands);
+    return groups.rows <= (int64_t)FIRST_TO_GO_HIGH * row->tile_m &&
+                   gemm_expected_weight_bytes(problem, &groups) <= FIRST_TO_GO_BYTES
+               ? L2_EVICT_FIRST
+               : L2_EVICT_NORMAL;
+}
+
 static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
                                    const halfbyte_problem *problem,
                                    const halfbyte_operands *operands, gemm_params *gemm)
@@ -76,6 +94,7 @@ static halfbyte_status maps_encode(const gemm_machine *machine, int kernel,
         return HALFBYTE_SUCCESS; /* nothing is read */
     }
     gemm->a_box_rows = a_box_rows(row, operands->m);
+    gemm->b_policy = b_policy(row, problem, operands);
     gemm_map from = map_of(&operands->a, problem->k, operands->m, planes_of(problem),
                            (uint32_t)gemm->a_box_rows);
     CHECK_STATUS(machine->encode(machine->context, &from, &gemm->a));
@@ -280,16 +299,57 @@ static void splits_add(const gemm_machine *machine, const halfbyte_problem *prob
     gemm->split_stride = params->split_stride;
 }
 
-halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
+/* The product by one kernel, of whose parameters those that say nothing of the kernel are there. */
+static halfbyte_status product_add(const gemm_machine *machine, int kernel,
                                    const halfbyte_problem *problem,
-                                   const halfbyte_operands *operands, void *workspace,
-                                   gemm_launches *launches)
+                                   const halfbyte_operands *operands, gemm_launches *launches)
 {
     const kernel_row *row = &kernel_table[kernel];
     const int64_t unit_rows = (int64_t)row->tile_m * row->cluster_m;
     const int64_t unit_columns = (int64_t)row->tile_n * row->cluster_n;
     int64_t units = 0;
     CHECK_STATUS(units_of(problem, operands->m, unit_rows, unit_columns, &units));
+    gemm_launch *product = launch_add(launches, kernel, sizeof product->params.gemm);
+    gemm_params *gemm = &product->params.gemm;
+    CHECK_STATUS(maps_encode(machine, kernel, problem, operands, gemm));
+    product->cluster = row->cluster_m * row->cluster_n;
+    product->blocks = blocks_of(units, gemm_sms(machine, problem), product->cluster);
+    if (problem->grouping == HALFBYTE_GROUPING_DENSE && problem->k_splits <= 1) {
+        gemm->direct_high = (int32_t)((operands->m + row->tile_m - 1) / row->tile_m);
+        gemm->direct_wide = (int32_t)((problem->n + row->tile_n - 1) / row->tile_n);
+    }
+    /* With few rows of tiles the blocks would all begin by bringing all of B at once. */
+    if (gemm->direct_high >= RUNS_FROM_HIGH && product->cluster == 1) {
+        gemm->direct_run = (int32_t)(units / product->blocks);
+    }
+    return HALFBYTE_SUCCESS;
+}
+
+/* All groups, or the small ones and then the large ones, whose kernel may start under the end of
+ * the other. */
+static halfbyte_status products_add(const gemm_machine *machine, const gemm_choice *choice,
+                                    const halfbyte_problem *problem,
+                                    const halfbyte_operands *operands, gemm_launches *launches)
+{
+    gemm_launch *small = &launches->launch[launches->count], *large = small + 1;
+    if (choice->large == GEMM_NO_KERNEL) {
+        return product_add(machine, choice->kernel, problem, operands, launches);
+    }
+    large->params.gemm = small->params.gemm;
+    small->params.gemm.groups.rows_most = choice->rows_most;
+    small->params.gemm.flags |= GEMM_LAUNCH_DEPENDENTS;
+    large->params.gemm.groups.rows_least = choice->rows_most + 1;
+    CHECK_STATUS(product_add(machine, choice->kernel, problem, operands, launches));
+    CHECK_STATUS(product_add(machine, choice->large, problem, operands, launches));
+    large->programmatic = true;
+    return HALFBYTE_SUCCESS;
+}
+
+halfbyte_status gemm_launches_make(const gemm_machine *machine, const gemm_choice *choice,
+                                   const halfbyte_problem *problem,
+                                   const halfbyte_operands *operands, void *workspace,
+                                   gemm_launches *launches)
+{
     launches->clear = NULL;
     launches->clear_bytes = 0;
     launches->count = 0;
@@ -299,13 +359,9 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     const bool fills_padding = problem->grouping != HALFBYTE_GROUPING_DENSE &&
                                (problem->flags & HALFBYTE_ZERO_FILL_PADDING) != 0;
     const bool packs = gemm_packs_weights(problem);
-    gemm_params *gemm = &launches->launch[packs + finds_bounds + fills_padding].params.gemm;
+    const int ahead = packs + finds_bounds + fills_padding;
+    gemm_params *gemm = &launches->launch[ahead].params.gemm;
     gemm_params_fill(problem, operands, gemm);
-    if (problem->grouping == HALFBYTE_GROUPING_DENSE && problem->k_splits <= 1) {
-        gemm->direct_high = (int32_t)((operands->m + row->tile_m - 1) / row->tile_m);
-        gemm->direct_wide = (int32_t)((problem->n + row->tile_n - 1) / row->tile_n);
-    }
-    CHECK_STATUS(maps_encode(machine, kernel, problem, operands, gemm));
     char *const behind_bounds = (char *)workspace + bounds_bytes(problem);
     if (packs) {
         CHECK_STATUS(packing_add(problem, operands, behind_bounds, gemm, launches));
@@ -316,18 +372,13 @@ halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
     if (fills_padding) {
         padding_add(machine, problem, gemm, launches);
     }
-    gemm_launch *product = launch_add(launches, kernel, sizeof product->params.gemm);
-    product->cluster = row->cluster_m * row->cluster_n;
-    product->blocks = blocks_of(units, gemm_sms(machine, problem), product->cluster);
-    /* With few rows of tiles the blocks would all begin by bringing all of B at once. */
-    if (gemm->direct_high >= RUNS_FROM_HIGH && product->cluster == 1) {
-        gemm->direct_run = (int32_t)(units / product->blocks);
-    }
+    CHECK_STATUS(products_add(machine, choice, problem, operands, launches));
+    const bool products_alone = ahead == 0 && problem->k_splits <= 1;
     if (problem->k_splits > 1) {
         splits_add(machine, problem, gemm, (float *)(void *)(behind_bounds + packed_bytes(problem)),
                    launches);
     }
     launches->launch[0].programmatic =
-        (problem->flags & HALFBYTE_WEIGHTS_CONSTANT) != 0 && launches->count == 1;
+        (problem->flags & HALFBYTE_WEIGHTS_CONSTANT) != 0 && products_alone;
     return HALFBYTE_SUCCESS;
 }

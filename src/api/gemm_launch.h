@@ -59,11 +59,11 @@ bool gemm_packs_weights(const halfbyte_problem *problem);
 size_t gemm_workspace_bytes(const halfbyte_problem *problem);
 
 /*
- * For checked operands, m and n not 0.  kernel: from gemm_kernel_for().  workspace: 256-byte
- * aligned. ERR_UNSUPPORTED: more tiles than a grid can count, which no memory holds; errors of
- * encode().
+ * For checked operands, m and n not 0.  choice: from gemm_choice_for(), or one kernel that serves
+ * the problem; two only of grouped problems with one range of k.  workspace: 256-byte aligned.
+ * ERR_UNSUPPORTED: more tiles than a grid can count, which no memory holds; errors of encode().
  */
-halfbyte_status gemm_launches_make(const gemm_machine *machine, int kernel,
+halfbyte_status gemm_launches_make(const gemm_machine *machine, const gemm_choice *choice,
                                    const halfbyte_problem *problem,
                                    const halfbyte_operands *operands, void *workspace,
                                    gemm_launches *launches);

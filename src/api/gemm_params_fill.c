@@ -119,6 +119,8 @@ static void groups_fill(const halfbyte_problem *problem, const halfbyte_groups *
                         gemm_groups *to)
 {
     to->count = (int32_t)problem->groups;
+    to->rows_least = 0;
+    to->rows_most = INT32_MAX;
     if (problem->grouping == HALFBYTE_GROUPING_DENSE) {
         to->kind = GEMM_DENSE;
         return;

@@ -140,29 +140,30 @@ halfbyte_status gemm_select_failed(const halfbyte_problem *problem)
  */
 enum { MEMORY_BYTES_PER_NS = 4000, LESSER_SHARE = 8 };
 
-/* Rows that a group can be expected to have, and how many groups have any. */
-typedef struct expected_groups {
-    int64_t rows;
-    int64_t count;
-} expected_groups;
-
-static expected_groups groups_expected(const halfbyte_problem *problem,
-                                       const halfbyte_operands *operands)
+gemm_expected_groups gemm_groups_expected(const halfbyte_problem *problem,
+                                          const halfbyte_operands *operands)
 {
     const int64_t m = operands->m, hint = operands->expected_m;
     const int64_t groups = problem->groups;
     if (problem->grouping == HALFBYTE_GROUPING_DENSE) {
-        return (expected_groups){m, 1};
+        return (gemm_expected_groups){m, 1};
     }
     if (problem->grouping == HALFBYTE_GROUPING_MASKED) {
-        return (expected_groups){hint > 0 && hint < m ? hint : m, groups};
+        return (gemm_expected_groups){hint > 0 && hint < m ? hint : m, groups};
     }
     /* All rows are somebody's: with the hint, so many groups have some. */
     if (hint > 0 && hint < m) {
         const int64_t busy = (m + hint - 1) / hint;
-        return (expected_groups){hint, busy < groups ? busy : groups};
+        return (gemm_expected_groups){hint, busy < groups ? busy : groups};
     }
-    return (expected_groups){(m + groups - 1) / groups, m < groups ? m : groups};
+    return (gemm_expected_groups){(m + groups - 1) / groups, m < groups ? m : groups};
+}
+
+int64_t gemm_expected_weight_bytes(const halfbyte_problem *problem,
+                                   const gemm_expected_groups *groups)
+{
+    const int64_t bits = problem->family == HALFBYTE_FAMILY_W4A8 ? 4 : 8;
+    return groups->count * (problem->n * problem->k * bits / 8);
 }
 
 /* Both at least 0.  Division is what the choice spends its time on, and small numbers take less. */
@@ -179,7 +180,7 @@ static int64_t divided_up(int64_t value, int64_t by)
 
 /* What is the same for all kernels. */
 typedef struct expected_work {
-    expected_groups groups;
+    gemm_expected_groups groups;
     int64_t n;
     int64_t splits;
     int64_t k_blocks; /* of a split */
@@ -187,12 +188,11 @@ typedef struct expected_work {
     int64_t sms;
 } expected_work;
 
-static expected_work work_expected(const halfbyte_problem *problem, const expected_groups *groups,
-                                   int sms)
+static expected_work work_expected(const halfbyte_problem *problem,
+                                   const gemm_expected_groups *groups, int sms)
 {
-    const int64_t bits = problem->family == HALFBYTE_FAMILY_W4A8 ? 4 : 8;
     const int64_t bytes =
-        groups->count * (problem->n * problem->k * bits / 8 + groups->rows * problem->k);
+        gemm_expected_weight_bytes(problem, groups) + groups->count * groups->rows * problem->k;
     return (expected_work){*groups,
                            problem->n,
                            problem->k_splits,
@@ -217,7 +217,7 @@ static int64_t expected_ns(const kernel_row *row, const expected_work *work)
 int gemm_kernel_for(gemm_kernel_set kernels, const tune_table *tune,
                     const halfbyte_problem *problem, const halfbyte_operands *operands, int sms)
 {
-    const expected_groups groups = groups_expected(problem, operands);
+    const gemm_expected_groups groups = gemm_groups_expected(problem, operands);
     const int tuned = tune_find(tune, kernels, problem, groups.rows, sms);
     if (tuned >= 0) {
         return tuned;
@@ -235,6 +235,96 @@ int gemm_kernel_for(gemm_kernel_set kernels, const tune_table *tune,
         }
     }
     return best;
+}
+
+/* ---- uneven groups --------------------------------------------------------------------------- */
+
+/*
+ * From what time on, and up to how many rows and how many times the mean, a size is looked for from
+ * which another kernel is the better one: a launch that finds no group costs 10 us.
+ */
+enum { UNEVEN_FROM_NS = 200 * 1000, UNEVEN_ROWS = 1024, UNEVEN_TIMES = 8 };
+enum { LARGE_FIRST = 128, LARGE_LAST = 4096 };
+
+/* What the blocks spend on a group of so many rows, all together. */
+static double group_ns(const kernel_row *row, const expected_work *work, int64_t rows)
+{
+    return (double)divided_up(rows, row->tile_m) * (double)divided_up(work->n, row->tile_n) *
+           ((double)work->k_blocks * row->block_ns + row->tile_ns);
+}
+
+/* Spent on a row of a large group, in the mean of many sizes, so that none is chosen because it
+ * fits a tile. */
+static double large_group_ns(const kernel_row *row, const expected_work *work, int64_t most)
+{
+    double sum = 0;
+    for (int64_t rows = LARGE_FIRST; rows <= most && rows <= LARGE_LAST; rows *= 2) {
+        const int64_t half_more = rows + rows / 2;
+        sum += group_ns(row, work, rows) / (double)rows +
+               group_ns(row, work, half_more) / (double)half_more;
+    }
+    return sum;
+}
+
+/* most: rows that a group may have, at least LARGE_FIRST. */
+static int kernel_for_large(gemm_kernel_set kernels, const expected_work *work, int64_t most)
+{
+    int best = GEMM_NO_KERNEL;
+    double best_ns = 0;
+    for (int i = 0; i < KERNEL_COUNT; i++) {
+        if (gemm_set_has(kernels, i)) {
+            const double ns = large_group_ns(&kernel_table[i], work, most);
+            if (best == GEMM_NO_KERNEL || ns < best_ns) {
+                best = i;
+                best_ns = ns;
+            }
+        }
+    }
+    return best;
+}
+
+/* The most rows, whole tiles, up to which `row` is the better one; more than `most` if it always
+ * is. */
+static int64_t rows_for_small(const kernel_row *row, const kernel_row *large,
+                              const expected_work *work, int64_t most)
+{
+    int64_t rows = row->tile_m;
+    while (rows <= most &&
+           group_ns(row, work, rows + row->tile_m) <= group_ns(large, work, rows + row->tile_m)) {
+        rows += row->tile_m;
+    }
+    return rows;
+}
+
+gemm_choice gemm_choice_of(int kernel)
+{
+    return (gemm_choice){kernel, GEMM_NO_KERNEL, INT32_MAX};
+}
+
+gemm_choice gemm_choice_for(gemm_kernel_set kernels, const tune_table *tune,
+                            const halfbyte_problem *problem, const halfbyte_operands *operands,
+                            int sms)
+{
+    const gemm_choice alone =
+        gemm_choice_of(gemm_kernel_for(kernels, tune, problem, operands, sms));
+    const int64_t m = operands->m; /* rows that one group may have */
+    if (problem->grouping == HALFBYTE_GROUPING_DENSE || problem->groups < 2 ||
+        problem->k_splits > 1 || m <= LARGE_FIRST) {
+        return alone;
+    }
+    const gemm_expected_groups groups = gemm_groups_expected(problem, operands);
+    const expected_work work = work_expected(problem, &groups, sms);
+    const kernel_row *row = &kernel_table[alone.kernel];
+    if (expected_ns(row, &work) < UNEVEN_FROM_NS) {
+        return alone;
+    }
+    const int large = kernel_for_large(kernels, &work, m);
+    const int64_t times = groups.rows < UNEVEN_ROWS ? groups.rows * UNEVEN_TIMES : UNEVEN_ROWS;
+    int64_t most = times < UNEVEN_ROWS ? times : UNEVEN_ROWS;
+    most = most < m ? most : m - 1;
+    const int64_t rows = rows_for_small(row, &kernel_table[large], &work, most);
+    return large == alone.kernel || rows > most ? alone
+                                                : (gemm_choice){alone.kernel, large, (int32_t)rows};
 }
 
 void gemm_describe(describe_line *line, gemm_kernel_set kernels)

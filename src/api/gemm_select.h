@@ -31,10 +31,44 @@ gemm_kernel_set gemm_select(const halfbyte_problem *problem, gemm_kernel_set bui
 /* ERR_UNSUPPORTED, with a sentence that says what the kernels of this version serve. */
 halfbyte_status gemm_select_failed(const halfbyte_problem *problem);
 
+/* Rows that a group can be expected to have, and how many groups have any. */
+typedef struct gemm_expected_groups {
+    int64_t rows;
+    int64_t count;
+} gemm_expected_groups;
+
+gemm_expected_groups gemm_groups_expected(const halfbyte_problem *problem,
+                                          const halfbyte_operands *operands);
+
+/* Bytes of those groups' weights. */
+int64_t gemm_expected_weight_bytes(const halfbyte_problem *problem,
+                                   const gemm_expected_groups *groups);
+
 /* The one that a run takes, on so many SMs: that of the tune file (may be NULL), else that with the
  * least expected time. */
 int gemm_kernel_for(gemm_kernel_set kernels, const tune_table *tune,
                     const halfbyte_problem *problem, const halfbyte_operands *operands, int sms);
+
+/* What computes a product: a kernel alone, or two, of which one takes the large groups. */
+typedef struct gemm_choice {
+    int kernel;        /* all groups, or those with at most rows_most rows */
+    int large;         /* the others; GEMM_NO_KERNEL: there are none */
+    int32_t rows_most; /* without `large` INT32_MAX */
+} gemm_choice;
+
+enum { GEMM_NO_KERNEL = -1 };
+
+/* A kernel alone. */
+gemm_choice gemm_choice_of(int kernel);
+
+/*
+ * gemm_kernel_for(), and where groups are uneven a kernel for the large ones: the sizes are known
+ * to the device alone, and one whose tiles suit the mean takes up to four times as long for a group
+ * that has all rows.  Only for products so long that a launch with nothing to do does not count.
+ */
+gemm_choice gemm_choice_for(gemm_kernel_set kernels, const tune_table *tune,
+                            const halfbyte_problem *problem, const halfbyte_operands *operands,
+                            int sms);
 
 /* Adds " kernels=NAME,NAME", those among which runs choose. */
 void gemm_describe(describe_line *line, gemm_kernel_set kernels);

@@ -93,9 +93,9 @@ halfbyte_status gpu_plan_run(const halfbyte_plan *plan, const halfbyte_operands 
     gpu *device = plan->device->gpu;
     const halfbyte_problem *problem = &plan->problem;
     const gemm_machine machine = {device->sm_count, encode, plan};
-    const int kernel = gemm_kernel_for(plan->kernels, plan->device->tune, problem, operands,
-                                       gemm_sms(&machine, problem));
+    const gemm_choice choice = gemm_choice_for(plan->kernels, plan->device->tune, problem, operands,
+                                               gemm_sms(&machine, problem));
     gemm_launches launches;
-    CHECK_STATUS(gemm_launches_make(&machine, kernel, problem, operands, workspace, &launches));
+    CHECK_STATUS(gemm_launches_make(&machine, &choice, problem, operands, workspace, &launches));
     return launches_run(device, &launches, stream);
 }

@@ -20,7 +20,7 @@
 
 /* As many entries as some tens of layers that share a plan have operands; in a set more than a run
  * has maps, so that a run's maps do not drive each other out at every run. */
-enum { MAP_CACHE_SETS = 16, MAP_CACHE_WAYS = 4 };
+enum { MAP_CACHE_SETS = 16, MAP_CACHE_WAYS = 8 };
 
 typedef struct map_cache_entry {
     bool holds;

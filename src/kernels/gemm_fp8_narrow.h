@@ -139,7 +139,7 @@ HB_DEVICE void produce_set(const gemm_params *p, const layout *at, const work_it
     for (i = 0; i < SET; i++) {
         const int32_t k = (block + i) * BLOCK_K;
         tma_load_3d_hint(stage + SET * A_BYTES + (uint32_t)i * B_BYTES, &p->b, full, k,
-                         item->column, item->group, L2_EVICT_FIRST);
+                         item->column, item->group, p->b_policy);
         tma_load_3d_hint(stage + (uint32_t)i * A_BYTES, &p->a, full, k, item->row, item->plane,
                          L2_EVICT_LAST);
     }

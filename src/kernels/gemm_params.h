@@ -87,6 +87,9 @@ typedef struct gemm_groups {
     int32_t is_int64; /* the arrays' type */
     int32_t from_end; /* starts holds m - start (0: no row), as group_bounds.h makes it */
     int32_t count;    /* groups */
+    int32_t
+        rows_least;    /* a group with fewer rows, or more than rows_most, is taken to have none: */
+    int32_t rows_most; /* another launch has it */
 } gemm_groups;
 
 /* Flags. */
@@ -132,6 +135,7 @@ typedef struct gemm_params {
     int32_t direct_run;      /* their number over that of blocks, rounded down, if blocks without
                                 clusters may take runs of tiles (tile/direct.h); else 0 */
     const uint8_t *b_packed; /* W4A8: atoms of 4,096 bytes, [group][ceil(n/64)][k blocks] */
+    uint64_t b_policy;       /* L2_EVICT_*, of copies of B */
     int64_t split_stride;
     gemm_epilogue epilogue;
     gemm_scales a_scale;

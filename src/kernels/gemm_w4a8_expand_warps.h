@@ -55,7 +55,7 @@ HB_DEVICE void load_stage(const gemm_params *p, const layout *at, const ring *r,
     for (panel = 0; panel < panels; panel++) {
         bulk_load_hint(stage + panel * PANEL_BYTES + (PANEL_BYTES - ATOM_BYTES),
                        atoms + (int64_t)panel * p->k_blocks * ATOM_BYTES, ATOM_BYTES, packed,
-                       L2_EVICT_FIRST);
+                       p->b_policy);
     }
     mbarrier_arrive_expect_tx(full, BLOCK_K * (uint32_t)p->a_box_rows);
     tma_load_3d_hint(stage + A_BYTES, &p->a, full, block * BLOCK_K - p->k_offset, tokens->row,

@@ -41,10 +41,10 @@ HB_DEVICE void load_stage(const gemm_params *p, const stage_source *from, smem_a
     mbarrier_arrive_expect_tx(full, bytes * from->panels +
                                         STAGE_BLOCKS * BLOCK_K * (uint32_t)p->a_box_rows);
     if (count > 0) {
-        bulk_load_hint(stage, from->weights, bytes, full, L2_EVICT_FIRST);
+        bulk_load_hint(stage, from->weights, bytes, full, p->b_policy);
         if (PANELS > 1 && from->panels > 1) {
             bulk_load_hint(stage + PANEL_BYTES, from->weights + from->panel, bytes, full,
-                           L2_EVICT_FIRST);
+                           p->b_policy);
         }
     }
     HB_UNROLL

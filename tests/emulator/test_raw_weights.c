@@ -146,9 +146,10 @@ static void case_check(raw_case *c, int launches_wanted)
     static gemm_launches launches;
     assert_true(gemm_packs_weights(&c->problem));
     assert_true(c->workspace_bytes >= c->packed_at + c->packed_bytes);
-    assert_int_equal(gemm_launches_make(&machine, some_kernel(), &c->problem, &c->operands,
-                                        c->workspace, &launches),
-                     HALFBYTE_SUCCESS);
+    const gemm_choice choice = gemm_choice_of(some_kernel());
+    assert_int_equal(
+        gemm_launches_make(&machine, &choice, &c->problem, &c->operands, c->workspace, &launches),
+        HALFBYTE_SUCCESS);
     assert_int_equal(launches.count, launches_wanted);
     assert_int_equal(launches.launch[0].kernel, KERNEL_INDEX_halfbyte_sm90_pack_weights);
     assert_false(launches.launch[0].programmatic);

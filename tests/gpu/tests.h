@@ -35,6 +35,7 @@
     X(gemm_billion)                                                                                \
     X(gemm_far)                                                                                    \
     X(gemm_uneven)                                                                                 \
+    X(gemm_by_size)                                                                                \
     X(gemm_repeat_groups)                                                                          \
     X(gemm_company)                                                                                \
     X(gemm_graph_sizes)                                                                            \
@@ -46,6 +47,7 @@
     X(gemm_w4a8_kinds)                                                                             \
     X(gemm_w4a8_public)                                                                            \
     X(gemm_w4a8_uneven)                                                                            \
+    X(gemm_w4a8_by_size)                                                                           \
     X(gemm_w4a8_raw)                                                                               \
     X(gemm_w4a8_num_sms)                                                                           \
     X(gemm_w4a8_repeat)                                                                            \

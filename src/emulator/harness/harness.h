@@ -41,6 +41,10 @@ enum { HARNESS_BEHIND = 1 << 10 };
 /* And one that says nothing of the data: some mutant is reported on this problem alone. */
 enum { HARNESS_FOR_MUTANTS = 1 << 12 };
 
+/* And some that are all set where a grouped product runs as two launches of the kernel, for the
+ * groups of at most the mean size and for the others (gemm_choice): with one range of k. */
+#define HARNESS_BY_SIZE (UINT64_C(7) << 40)
+
 /* What is multiplied, on how many SMs: fewer than tiles give each block several. */
 typedef struct harness_problem {
     halfbyte_problem problem; /* as halfbyte_plan_create() takes it */

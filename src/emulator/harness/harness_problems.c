@@ -37,6 +37,8 @@ enum {
     PLAIN = 0
 };
 
+#define BY_SIZE HARNESS_BY_SIZE
+
 #define SCALE(mode, layout, type)                                                                  \
     {                                                                                              \
         HALFBYTE_SCALE_##mode, HALFBYTE_TYPE_##type, HALFBYTE_SCALE_##layout##_MAJOR               \
@@ -257,6 +259,19 @@ static const harness_problem table[] = {
     /* So many turns that all copies of scales that may be on their way are. */
     W4A8(3, 8, 4640, DENSE, 1, 1, MUTANTS | FOURS | WIDE, A(OUTER, MN), K(128, BF16, K_MAJOR),
          D(BF16)),
+
+    /* Groups by their sizes, in two launches: what both computed would be added to C twice. */
+    FP8(200, 16, 128, RANGES, 64, 2, BY_SIZE | COUNTS | LOAD_ZIPF | C_IS_D, A(1X128, MN),
+        B(128X128, K), D(BF16), C(BF16)),
+    FP8(20, 40, 144, MASKED, 5, 2, BY_SIZE | COUNTS | WILD | WIDE, A(1X128, MN), B(128X128, K),
+        D(BF16), ZERO),
+    FP8(60, 24, 128, LABELS, 6, 2, BY_SIZE | WILD, A(1X128, MN), B(128X128, K), D(BF16), ZERO),
+    W4A8(200, 16, 128, RANGES, 64, 2, BY_SIZE | STARTS_ENDS | LOAD_ZIPF | C_IS_D, A(OUTER, MN),
+         K(128, BF16, MN_MAJOR), D(BF16), C(BF16)),
+    W4A8(200, 16, 128, RANGES, 64, 2, BY_SIZE | ENDS | LOAD_ZIPF | C_IS_D, A(OUTER, MN),
+         K(64, BF16, MN_MAJOR), D(BF16), C(BF16)),
+    W4A8(20, 72, 192, MASKED, 5, 2, BY_SIZE | COUNTS | WILD | WIDE, A(OUTER, MN),
+         K(128, BF16, MN_MAJOR), D(BF16), ZERO),
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 

@@ -83,8 +83,13 @@ static bool launches_make(harness_instance *made, uint32_t blocks)
         return false;
     }
     const gemm_machine machine = {(int)blocks, encode, NULL};
-    return gemm_launches_make(&machine, gemm_of(made->kernel, &problem), &problem,
-                              &made->data.operands, made->workspace,
+    gemm_choice choice = gemm_choice_of(gemm_of(made->kernel, &problem));
+    if ((made->draw & HARNESS_BY_SIZE) == HARNESS_BY_SIZE && problem.k_splits == 1 &&
+        problem.grouping != HALFBYTE_GROUPING_DENSE) {
+        choice.large = choice.kernel;
+        choice.rows_most = (int32_t)(made->data.operands.m / problem.groups);
+    }
+    return gemm_launches_make(&machine, &choice, &problem, &made->data.operands, made->workspace,
                               &made->launches) == HALFBYTE_SUCCESS;
 }
 

@@ -26,14 +26,6 @@
 
 #include "kernels/hopper/types.h"
 
-/*
- * Cache policies of the _hint forms: what createpolicy.fractional.L2 with fraction 1.0 returns.
- * The values are fixed for the architecture.
- */
-#define L2_EVICT_NORMAL 0x1000000000000000ull
-#define L2_EVICT_FIRST 0x12f0000000000000ull
-#define L2_EVICT_LAST 0x14f0000000000000ull
-
 /* Swizzle of a shared-memory matrix: the value is the field of the wgmma descriptor (bits 62..63).
  * */
 #define SWIZZLE_NONE 0u

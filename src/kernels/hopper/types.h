@@ -12,6 +12,14 @@
 /* A byte address in the block's shared window, or the cluster's. */
 typedef uint32_t smem_addr;
 
+/*
+ * Cache policies of the _hint forms: what createpolicy.fractional.L2 with fraction 1.0 returns.
+ * The values are fixed for the architecture.
+ */
+#define L2_EVICT_NORMAL 0x1000000000000000ull
+#define L2_EVICT_FIRST 0x12f0000000000000ull
+#define L2_EVICT_LAST 0x14f0000000000000ull
+
 /* What a host-made tensor map looks like to a kernel; CUtensorMap on the GPU. */
 typedef struct tensor_map {
 #if defined(__cplusplus)

@@ -36,9 +36,15 @@ HB_DEVICE uint32_t lanes_sum(uint32_t value, uint32_t most)
     return value;
 }
 
+/* Is a group of so many rows one of this launch? */
+HB_DEVICE bool group_is_taken(const gemm_groups *groups, uint32_t rows)
+{
+    return rows >= (uint32_t)groups->rows_least && rows <= (uint32_t)groups->rows_most;
+}
+
 /*
- * Rows [*start, *end) of this lane's group; none for a lane without a group.  *taken: by counts
- * alone, rows of the groups before lane 0's; moved on.
+ * Rows [*start, *end) of this lane's group; none for a lane without a group, or whose group another
+ * launch has.  *taken: by counts alone, rows of the groups before lane 0's; moved on.
  */
 HB_DEVICE void group_rows(const gemm_groups *groups, uint32_t m, int64_t group, uint32_t *taken,
                           uint32_t *start, uint32_t *end)
@@ -71,7 +77,7 @@ HB_DEVICE void group_rows(const gemm_groups *groups, uint32_t m, int64_t group, 
         }
     }
     *start = first;
-    *end = last < first ? first : last;
+    *end = last < first || !group_is_taken(groups, last - first) ? first : last;
 }
 
 #endif

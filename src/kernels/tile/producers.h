@@ -45,7 +45,8 @@ HB_DEVICE void produce_tiles(const gemm_params *p, smem_addr stages, ring r, wor
             const smem_addr full = ring_acquire(&r, bytes);
             tma_load_3d(stage, &p->a, full, block * 128, item.row, item.plane);
             if (!stays) {
-                tma_load_3d(stage + A_BYTES, &p->b, full, block * 128, item.column, item.group);
+                tma_load_3d_hint(stage + A_BYTES, &p->b, full, block * 128, item.column, item.group,
+                                 p->b_policy);
                 had++;
             }
             ring_advance(&r);

@@ -143,6 +143,7 @@ void fp8_case_make(fp8_case *c, const fp8_case_shape *shape, uint64_t seed)
                                       .type = ELEMENT_F32};
     c->params.groups.kind = GEMM_DENSE;
     c->params.groups.count = 1;
+    c->params.groups.rows_most = INT32_MAX;
     gemm_matrix *d = &c->params.epilogue.d;
     d->data = c->d + GUARD * c->ldd;
     d->ld = c->ldd;
