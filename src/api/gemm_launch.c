@@ -325,8 +325,8 @@ static halfbyte_status product_add(const gemm_machine *machine, int kernel,
     return HALFBYTE_SUCCESS;
 }
 
-/* All groups, or the small ones and then the large ones, whose kernel may start under the end of
- * the other. */
+/* All groups, or the small ones and then the large ones.  The second kernel may start under the end
+ * of the first, unless the problem is to keep off some SMs: its blocks would wait there. */
 static halfbyte_status products_add(const gemm_machine *machine, const gemm_choice *choice,
                                     const halfbyte_problem *problem,
                                     const halfbyte_operands *operands, gemm_launches *launches)
@@ -336,12 +336,13 @@ static halfbyte_status products_add(const gemm_machine *machine, const gemm_choi
         return product_add(machine, choice->kernel, problem, operands, launches);
     }
     large->params.gemm = small->params.gemm;
+    const bool early = gemm_sms(machine, problem) == machine->sm_count;
     small->params.gemm.groups.rows_most = choice->rows_most;
-    small->params.gemm.flags |= GEMM_LAUNCH_DEPENDENTS;
+    small->params.gemm.flags |= early ? GEMM_LAUNCH_DEPENDENTS : 0;
     large->params.gemm.groups.rows_least = choice->rows_most + 1;
     CHECK_STATUS(product_add(machine, choice->kernel, problem, operands, launches));
     CHECK_STATUS(product_add(machine, choice->large, problem, operands, launches));
-    large->programmatic = true;
+    large->programmatic = early;
     return HALFBYTE_SUCCESS;
 }
 

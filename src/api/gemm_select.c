@@ -241,9 +241,10 @@ int gemm_kernel_for(gemm_kernel_set kernels, const tune_table *tune,
 
 /*
  * From what time on, and up to how many rows and how many times the mean, a size is looked for from
- * which another kernel is the better one: a launch that finds no group costs 10 us.
+ * which another kernel is the better one, by how many percent: a launch that finds no group costs
+ * 10 us.  The mean itself is none of the large sizes: the first kernel is chosen for it.
  */
-enum { UNEVEN_FROM_NS = 200 * 1000, UNEVEN_ROWS = 1024, UNEVEN_TIMES = 8 };
+enum { UNEVEN_FROM_NS = 200 * 1000, UNEVEN_ROWS = 128, UNEVEN_TIMES = 8, UNEVEN_PERCENT = 10 };
 enum { LARGE_FIRST = 128, LARGE_LAST = 4096 };
 
 /* What the blocks spend on a group of so many rows, all together. */
@@ -301,6 +302,15 @@ gemm_choice gemm_choice_of(int kernel)
     return (gemm_choice){kernel, GEMM_NO_KERNEL, INT32_MAX};
 }
 
+/* Can rows fall to the groups so that the kernel takes longer than the memory for the weights?
+ * There is at most one tile for each group and one for each tile's worth of rows. */
+static bool suffers_from_uneven(const kernel_row *row, const expected_work *work)
+{
+    const int64_t rows = work->groups.rows * work->groups.count;
+    const double tiles = (double)work->groups.count + (double)rows / row->tile_m;
+    return tiles * group_ns(row, work, 1) > (double)work->rate_ns * (double)work->sms;
+}
+
 gemm_choice gemm_choice_for(gemm_kernel_set kernels, const tune_table *tune,
                             const halfbyte_problem *problem, const halfbyte_operands *operands,
                             int sms)
@@ -315,16 +325,20 @@ gemm_choice gemm_choice_for(gemm_kernel_set kernels, const tune_table *tune,
     const gemm_expected_groups groups = gemm_groups_expected(problem, operands);
     const expected_work work = work_expected(problem, &groups, sms);
     const kernel_row *row = &kernel_table[alone.kernel];
-    if (expected_ns(row, &work) < UNEVEN_FROM_NS) {
+    if (expected_ns(row, &work) < UNEVEN_FROM_NS || !suffers_from_uneven(row, &work)) {
         return alone;
     }
     const int large = kernel_for_large(kernels, &work, m);
+    if (large_group_ns(&kernel_table[large], &work, m) * 100 >
+        large_group_ns(row, &work, m) * (100 - UNEVEN_PERCENT)) {
+        return alone;
+    }
     const int64_t times = groups.rows < UNEVEN_ROWS ? groups.rows * UNEVEN_TIMES : UNEVEN_ROWS;
     int64_t most = times < UNEVEN_ROWS ? times : UNEVEN_ROWS;
     most = most < m ? most : m - 1;
     const int64_t rows = rows_for_small(row, &kernel_table[large], &work, most);
-    return large == alone.kernel || rows > most ? alone
-                                                : (gemm_choice){alone.kernel, large, (int32_t)rows};
+    return rows > most || rows < groups.rows ? alone
+                                             : (gemm_choice){alone.kernel, large, (int32_t)rows};
 }
 
 void gemm_describe(describe_line *line, gemm_kernel_set kernels)

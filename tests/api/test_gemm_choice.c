@@ -111,7 +111,7 @@ static void pair_check(const product *made)
     assert_in_range(choice.large, 0, KERNEL_COUNT - 1);
     assert_true(gemm_kernel_accepts(choice.large, &made->problem));
     assert_int_not_equal(choice.large, choice.kernel);
-    assert_in_range(choice.rows_most, kernel_table[choice.kernel].tile_m, 1024);
+    assert_in_range(choice.rows_most, kernel_table[choice.kernel].tile_m, 128);
     assert_int_equal(choice.rows_most % kernel_table[choice.kernel].tile_m, 0);
 
     const gemm_launches *launches = launches_of(made, &choice);
@@ -122,8 +122,9 @@ static void pair_check(const product *made)
     assert_true(few->groups.rows_least == 0 && few->groups.rows_most == choice.rows_most);
     assert_true(many->groups.rows_least == choice.rows_most + 1);
     assert_true(many->groups.rows_most == INT32_MAX);
-    assert_true(large->programmatic && !small->programmatic);
-    assert_int_equal(few->flags & GEMM_LAUNCH_DEPENDENTS, GEMM_LAUNCH_DEPENDENTS);
+    const bool early = made->problem.num_sms == 0 || made->problem.num_sms >= SMS;
+    assert_true(large->programmatic == early && !small->programmatic);
+    assert_int_equal(few->flags & GEMM_LAUNCH_DEPENDENTS, early ? GEMM_LAUNCH_DEPENDENTS : 0);
     assert_int_equal(many->flags & GEMM_LAUNCH_DEPENDENTS, 0);
     assert_true(few->a_box_rows == (int32_t)kernel_table[choice.kernel].tile_m);
     assert_true(many->a_box_rows == (int32_t)kernel_table[choice.large].tile_m);
@@ -137,26 +138,62 @@ static const halfbyte_family families[] = {HALFBYTE_FAMILY_FP8, HALFBYTE_FAMILY_
 static void test_uneven(void **state)
 {
     (void)state;
-    for (int f = 0; f < 2; f++) {
-        product made;
-        for (int64_t mean = 8; mean <= 64; mean *= 2) {
-            product_make(&made, families[f], HALFBYTE_GROUPING_RANGES, 256, 256 * mean, 4096, 7168);
-            pair_check(&made);
-            made.problem.grouping = HALFBYTE_GROUPING_LABELS;
-            made.operands.groups = (halfbyte_groups){.labels = address(6)};
-            pair_check(&made);
-        }
-        product_make(&made, families[f], HALFBYTE_GROUPING_MASKED, 256, 2048, 4096, 7168);
-        made.operands.expected_m = 16;
-        made.problem.flags = HALFBYTE_ZERO_FILL_PADDING;
+    product made;
+    for (int64_t mean = 8; mean <= 64; mean *= 2) {
+        product_make(&made, HALFBYTE_FAMILY_W4A8, HALFBYTE_GROUPING_RANGES, 256, 256 * mean, 4096,
+                     7168);
         pair_check(&made);
-        /* The rows that no group has are those of no group of any size. */
-        const gemm_choice choice = choice_of(&made, every_kernel);
-        const gemm_launches *launches = launches_of(&made, &choice);
-        assert_int_equal(launches->launch[0].kernel, KERNEL_INDEX_halfbyte_sm90_zero_padding);
-        assert_true(launches->launch[0].params.padding.groups.rows_least == 0);
-        assert_true(launches->launch[0].params.padding.groups.rows_most == INT32_MAX);
+        made.problem.num_sms = 66;
+        pair_check(&made);
+        made.problem.num_sms = SMS;
+        pair_check(&made);
+        made.problem.grouping = HALFBYTE_GROUPING_LABELS;
+        made.operands.groups = (halfbyte_groups){.labels = address(6)};
+        pair_check(&made);
     }
+    product_make(&made, HALFBYTE_FAMILY_W4A8, HALFBYTE_GROUPING_MASKED, 256, 2048, 4096, 7168);
+    made.operands.expected_m = 16;
+    made.problem.flags = HALFBYTE_ZERO_FILL_PADDING;
+    pair_check(&made);
+    /* The rows that no group has are those of no group of any size. */
+    const gemm_choice choice = choice_of(&made, every_kernel);
+    const gemm_launches *launches = launches_of(&made, &choice);
+    assert_int_equal(launches->launch[0].kernel, KERNEL_INDEX_halfbyte_sm90_zero_padding);
+    assert_true(launches->launch[0].params.padding.groups.rows_least == 0);
+    assert_true(launches->launch[0].params.padding.groups.rows_most == INT32_MAX);
+}
+
+/* However rows fall to groups, the memory takes longer than the tiles. */
+static void test_never_slow(void **state)
+{
+    (void)state;
+    product made;
+    product_make(&made, HALFBYTE_FAMILY_FP8, HALFBYTE_GROUPING_RANGES, 64, 2048, 4096, 7168);
+    alone_check(&made);
+    product_make(&made, HALFBYTE_FAMILY_W4A8, HALFBYTE_GROUPING_RANGES, 256, 1024, 4096, 7168);
+    alone_check(&made);
+}
+
+/* The kernel that is chosen for the mean is not the one that takes it. */
+static void test_mean_is_small(void **state)
+{
+    int pairs = 0;
+    (void)state;
+    for (int f = 0; f < 2; f++) {
+        for (int64_t groups = 8; groups <= 512; groups *= 2) {
+            for (int64_t mean = 1; mean <= 2048; mean += mean / 3 + 1) {
+                for (int64_t k = 512; k <= 16384; k *= 2) {
+                    product made;
+                    product_make(&made, families[f], HALFBYTE_GROUPING_RANGES, groups,
+                                 groups * mean, 4096, k);
+                    const gemm_choice choice = choice_of(&made, every_kernel);
+                    assert_true(choice.rows_most >= mean);
+                    pairs += choice.large != GEMM_NO_KERNEL;
+                }
+            }
+        }
+    }
+    assert_true(pairs > 0);
 }
 
 /* Dense, short, of one group, of groups that have no more rows than a tile, of sums in parts, of
@@ -233,10 +270,9 @@ static void test_policy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_uneven),
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_policy),
+        cmocka_unit_test(test_uneven),        cmocka_unit_test(test_never_slow),
+        cmocka_unit_test(test_mean_is_small), cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_extremes),      cmocka_unit_test(test_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

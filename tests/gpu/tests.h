@@ -35,7 +35,6 @@
     X(gemm_billion)                                                                                \
     X(gemm_far)                                                                                    \
     X(gemm_uneven)                                                                                 \
-    X(gemm_by_size)                                                                                \
     X(gemm_repeat_groups)                                                                          \
     X(gemm_company)                                                                                \
     X(gemm_graph_sizes)                                                                            \
