@@ -43,6 +43,8 @@
 #define WORK_SLOTS 8 /* scales are some tiles ahead of the sums, and their copies of them */
 #endif
 
+#define GROUP_AT_ONCE 1 /* tile/group_rows.h */
+
 #include "kernels/gemm_params.h"
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/epilogue.h"

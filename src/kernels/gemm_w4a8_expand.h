@@ -48,6 +48,8 @@
  *
  * RESULT: docs/numerics.md sections 3 to 6, the same bits as every other kernel.
  */
+#define GROUP_AT_ONCE 1 /* tile/group_rows.h */
+
 #include "kernels/gemm_params.h"
 #include "kernels/hopper/hopper.h"
 #include "kernels/tile/direct.h"
