@@ -27,6 +27,22 @@ bool tune_launches(const char *names, const char *kernel)
     return false;
 }
 
+/* The first of the launches that is a candidate: of two that share the groups the one for the mean.
+ * -1: none is. */
+static int first_launched(const tune_result *result, const char *names)
+{
+    while (*names != '\0') {
+        size_t bytes = strcspn(names, "+");
+        for (int i = 0; i < result->count; ++i) {
+            const char *name = result->kernel[i].name;
+            if (strlen(name) == bytes && memcmp(name, names, bytes) == 0)
+                return i;
+        }
+        names += bytes + (names[bytes] == '+');
+    }
+    return -1;
+}
+
 /* Moves a candidate to an earlier place; those between move back by one. */
 static void move_up(tune_candidate *kernels, int from, int to)
 {
@@ -49,11 +65,7 @@ void tune_rank(tune_result *result, const char *own)
         move_up(kernels, count++, place);
     }
     result->count = count;
-    result->chosen = -1;
-    for (int i = 0; i < count; ++i) {
-        if (tune_launches(own, kernels[i].name))
-            result->chosen = i;
-    }
+    result->chosen = first_launched(result, own);
     int chosen = result->chosen;
     if (chosen > 0 && kernels[chosen].us * (1 - worth) <= kernels[0].us) {
         move_up(kernels, chosen, 0);

@@ -342,6 +342,7 @@ static halfbyte_status products_add(const gemm_machine *machine, const gemm_choi
     large->params.gemm.groups.rows_least = choice->rows_most + 1;
     CHECK_STATUS(product_add(machine, choice->kernel, problem, operands, launches));
     CHECK_STATUS(product_add(machine, choice->large, problem, operands, launches));
+    large->params.gemm.b_policy = L2_EVICT_NORMAL; /* its weights are read by many tiles */
     large->programmatic = early;
     return HALFBYTE_SUCCESS;
 }

@@ -302,7 +302,7 @@ gemm_choice gemm_choice_of(int kernel)
     return (gemm_choice){kernel, GEMM_NO_KERNEL, INT32_MAX};
 }
 
-/* Can rows fall to the groups so that the kernel takes longer than the memory for the weights?
+/* Can the expected rows fall to the groups so that the kernel takes longer than the memory does?
  * There is at most one tile for each group and one for each tile's worth of rows. */
 static bool suffers_from_uneven(const kernel_row *row, const expected_work *work)
 {
@@ -315,14 +315,15 @@ gemm_choice gemm_choice_for(gemm_kernel_set kernels, const tune_table *tune,
                             const halfbyte_problem *problem, const halfbyte_operands *operands,
                             int sms)
 {
+    const gemm_expected_groups groups = gemm_groups_expected(problem, operands);
     const gemm_choice alone =
         gemm_choice_of(gemm_kernel_for(kernels, tune, problem, operands, sms));
     const int64_t m = operands->m; /* rows that one group may have */
-    if (problem->grouping == HALFBYTE_GROUPING_DENSE || problem->groups < 2 ||
-        problem->k_splits > 1 || m <= LARGE_FIRST) {
+    if (problem->family != HALFBYTE_FAMILY_W4A8 || problem->grouping == HALFBYTE_GROUPING_DENSE ||
+        problem->groups < 2 || problem->k_splits > 1 || m <= LARGE_FIRST ||
+        tune_find(tune, kernels, problem, groups.rows, sms) >= 0) {
         return alone;
     }
-    const gemm_expected_groups groups = gemm_groups_expected(problem, operands);
     const expected_work work = work_expected(problem, &groups, sms);
     const kernel_row *row = &kernel_table[alone.kernel];
     if (expected_ns(row, &work) < UNEVEN_FROM_NS || !suffers_from_uneven(row, &work)) {

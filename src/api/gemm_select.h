@@ -62,10 +62,11 @@ enum { GEMM_NO_KERNEL = -1 };
 gemm_choice gemm_choice_of(int kernel);
 
 /*
- * gemm_kernel_for(), and where uneven groups would take long a kernel for the large ones: the sizes
- * are known to the device alone, and one whose tiles suit the mean takes up to four times as long
- * for a group that has all rows.  Only for products so long that a launch with nothing to do does
- * not count, and that could take longer than the memory does for the weights.
+ * gemm_kernel_for(), and of W4A8 where uneven groups would take long a kernel for the large ones:
+ * the sizes are known to the device alone, and one whose tiles suit the mean takes up to four times
+ * as long for a group that has all rows.  Only for products so long that a launch with nothing to
+ * do does not count, and whose tiles could take longer than the memory does.  A tuned kernel runs
+ * alone, as it was measured.
  */
 gemm_choice gemm_choice_for(gemm_kernel_set kernels, const tune_table *tune,
                             const halfbyte_problem *problem, const halfbyte_operands *operands,

@@ -63,6 +63,14 @@ static void ranks(void **state)
     assert_order(&own_slow, 2, "a b c d ");
     tune_rank(&own_unknown, "elsewhere");
     assert_order(&own_unknown, -1, "a b c d ");
+    /* Of two products in one run the first is the own choice, however slow. */
+    tune_result shared = own_slow, shared_near = {.count = 0};
+    tune_rank(&shared, "group_bounds+b+d");
+    assert_order(&shared, 1, "a b c d ");
+    add(&shared_near, "few", 100);
+    add(&shared_near, "many", 100.5);
+    tune_rank(&shared_near, "few+many");
+    assert_order(&shared_near, 0, "few many ");
     /* Within 1 %, the library's own choice stays; beyond, it does not. */
     tune_result near = {.count = 0}, far = {.count = 0};
     add(&near, "a", 100);

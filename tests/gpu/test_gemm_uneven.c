@@ -168,7 +168,7 @@ static gpu_graph_exec captured(session *s, const halfbyte_plan *plan, const gemm
     return exec;
 }
 
-/* quick: a product so short that one kernel has all groups.  FP8 products hardly ever are shared.
+/* quick: a product so short that one kernel has all groups.  FP8 products are never shared.
  */
 void gpu_test_gemm_w4a8_by_size(session *s)
 {

@@ -62,7 +62,7 @@ bool harness_accepts(const harness_kernel *kernel, const halfbyte_problem *probl
  * and stages as the kernel's name says them (..m128n128k128s6).  Behind it all kinds of problems
  * that the kernel accepts: scales, types, terms, groupings.
  */
-enum { HARNESS_GRID = 8, HARNESS_MOST_PROBLEMS = 128 };
+enum { HARNESS_GRID = 8, HARNESS_MOST_PROBLEMS = 144 };
 int harness_problems(const harness_kernel *kernel, harness_problem list[HARNESS_MOST_PROBLEMS]);
 
 /* ---- runs ------------------------------------------------------------------------------------ */

@@ -263,6 +263,9 @@ static const harness_problem table[] = {
     /* Groups by their sizes, in two launches: what both computed would be added to C twice. */
     FP8(200, 16, 128, RANGES, 64, 2, BY_SIZE | COUNTS | LOAD_ZIPF | C_IS_D, A(1X128, MN),
         B(128X128, K), D(BF16), C(BF16)),
+    FP8(200, 16, 128, RANGES, 64, 2, BY_SIZE | COUNTS, A(1X128, MN), B(128X128, K), D(BF16)),
+    W4A8(200, 16, 128, RANGES, 64, 2, BY_SIZE | COUNTS, A(OUTER, MN), K(128, BF16, MN_MAJOR),
+         D(BF16)),
     FP8(20, 40, 144, MASKED, 5, 2, BY_SIZE | COUNTS | WILD | WIDE, A(1X128, MN), B(128X128, K),
         D(BF16), ZERO),
     FP8(60, 24, 128, LABELS, 6, 2, BY_SIZE | WILD, A(1X128, MN), B(128X128, K), D(BF16), ZERO),
@@ -270,6 +273,8 @@ static const harness_problem table[] = {
          K(128, BF16, MN_MAJOR), D(BF16), C(BF16)),
     W4A8(200, 16, 128, RANGES, 64, 2, BY_SIZE | ENDS | LOAD_ZIPF | C_IS_D, A(OUTER, MN),
          K(64, BF16, MN_MAJOR), D(BF16), C(BF16)),
+    W4A8(60, 24, 128, LABELS, 6, 2, BY_SIZE | WILD, A(OUTER, MN), K(128, BF16, MN_MAJOR), D(BF16),
+         ZERO),
     W4A8(20, 72, 192, MASKED, 5, 2, BY_SIZE | COUNTS | WILD | WIDE, A(OUTER, MN),
          K(128, BF16, MN_MAJOR), D(BF16), ZERO),
 };

@@ -206,6 +206,10 @@ emu_status harness_run(harness_instance *instance, const emu_config *config, emu
             status = emu_run(&plain, instance->memory, &launch, 1, report);
         } else if (instance->draw & HARNESS_BEHIND) {
             status = run_behind(instance, &launch, config, report);
+        } else if (i + 1 < instance->launches.count && one[1].programmatic) {
+            const emu_launch pair[2] = {launch, launch_of(one + 1)}; /* the second starts early */
+            status = emu_run(config, instance->memory, pair, 2, report);
+            i++;
         } else {
             status = emu_run(config, instance->memory, &launch, 1, report);
         }
