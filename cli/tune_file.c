@@ -15,32 +15,38 @@ static const double worth = 0.01;
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-bool tune_launches(const char *names, const char *kernel)
+/* Where the kernel stands among the names; NULL: nowhere. */
+static const char *launched_at(const char *names, const char *kernel)
 {
     size_t length = strlen(kernel);
     while (*names != '\0') {
         size_t bytes = strcspn(names, "+");
         if (bytes == length && memcmp(names, kernel, length) == 0)
-            return true;
+            return names;
         names += bytes + (names[bytes] == '+');
     }
-    return false;
+    return NULL;
 }
 
-/* The first of the launches that is a candidate: of two that share the groups the one for the mean.
- * -1: none is. */
+bool tune_launches(const char *names, const char *kernel)
+{
+    return launched_at(names, kernel) != NULL;
+}
+
+/* The candidate that is launched first: of two that share the groups the one for the mean.  -1:
+ * none is launched. */
 static int first_launched(const tune_result *result, const char *names)
 {
-    while (*names != '\0') {
-        size_t bytes = strcspn(names, "+");
-        for (int i = 0; i < result->count; ++i) {
-            const char *name = result->kernel[i].name;
-            if (strlen(name) == bytes && memcmp(name, names, bytes) == 0)
-                return i;
+    const char *earliest = NULL;
+    int first = -1;
+    for (int i = 0; i < result->count; ++i) {
+        const char *at = launched_at(names, result->kernel[i].name);
+        if (at != NULL && (earliest == NULL || at < earliest)) {
+            earliest = at;
+            first = i;
         }
-        names += bytes + (names[bytes] == '+');
     }
-    return -1;
+    return first;
 }
 
 /* Moves a candidate to an earlier place; those between move back by one. */

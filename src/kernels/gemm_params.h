@@ -87,9 +87,9 @@ typedef struct gemm_groups {
     int32_t is_int64; /* the arrays' type */
     int32_t from_end; /* starts holds m - start (0: no row), as group_bounds.h makes it */
     int32_t count;    /* groups */
-    int32_t
-        rows_least;    /* a group with fewer rows, or more than rows_most, is taken to have none: */
-    int32_t rows_most; /* another launch has it */
+    /* A group with fewer rows or with more is another launch's, and has none in this one. */
+    int32_t rows_least;
+    int32_t rows_most;
 } gemm_groups;
 
 /* Flags. */
